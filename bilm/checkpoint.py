@@ -1,0 +1,91 @@
+"""The native folder of a model, and the one place that turns what a user calls a model into files.
+
+A folder holds `config.json` (the fields of `options.json`), `model.safetensors` and, where the model has an output
+layer, `vocab.txt`.
+"""
+
+from pathlib import Path
+
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file
+
+from bilm.config import ARCHITECTURES, read_config
+from bilm.files import atomic_path
+from bilm.model import BiLM
+from bilm.official import ModelError, find_official, load_official
+from bilm.vocabulary import Vocabulary
+
+_SHIPPED = Path(__file__).parent / "pretrained"
+
+
+def shipped_models() -> list[str]:
+    """Return the names of the models that come with the package."""
+    return sorted(path.parent.name for path in _SHIPPED.glob("*/config.json"))
+
+
+def load_model(model: str | Path) -> BiLM:
+    """Load whatever names a model: a shipped name, a native folder, an official folder, or "options.json,weights.hdf5".
+
+    Raises
+    ------
+    ModelError, ConfigError, VocabularyError
+        One line that says what was expected and what was found.
+    """
+    name = str(model)
+    if name in shipped_models():
+        return load_native(_SHIPPED / name)
+    if not Path(name).exists() and "," in name:
+        options, weights = name.split(",", maxsplit=1)
+        return load_official(Path(options), Path(weights))
+    folder = Path(name)
+    if not folder.exists():
+        hint = " (that is the name of a shape, which has no weights)" if name in ARCHITECTURES else ""
+        shipped = f"a shipped name ({', '.join(shipped_models())}), " if shipped_models() else ""
+        raise ModelError(f"no model {name!r}{hint}: expected {shipped}a model folder, or options.json,weights.hdf5")
+    if (folder / "config.json").is_file():
+        return load_native(folder)
+    official = find_official(folder)
+    if official is None:
+        raise ModelError(
+            f"{folder}: no model here: expected config.json with model.safetensors, "
+            "or one *options.json and one *weights.hdf5"
+        )
+    return load_official(*official)
+
+
+def load_native(folder: Path) -> BiLM:
+    """Load a native folder.
+
+    Raises
+    ------
+    ModelError, ConfigError, VocabularyError
+        If a file is missing or damaged, or weights and vocabulary do not fit the configuration.
+    """
+    config = read_config(folder / "config.json")
+    path = folder / "model.safetensors"
+    try:
+        tensors = load_file(path)
+    except (OSError, SafetensorError) as error:
+        raise ModelError(f"{path}: expected safetensors weights: {error}") from error
+    vocabulary = Vocabulary.read(folder / "vocab.txt") if "output.weight" in tensors else None
+    model = BiLM(config, seed=None, vocabulary=vocabulary)
+    expected = {name: tuple(tensor.shape) for name, tensor in model.state_dict().items()}
+    for name in sorted(expected.keys() | tensors.keys()):
+        found = tuple(tensors[name].shape) if name in tensors else "nothing"
+        if expected.get(name, "nothing") != found:
+            source = "vocab.txt asks" if name.startswith("output.") else "config.json asks"
+            raise ModelError(f"{path}: {name}: {source} for {expected.get(name, 'nothing')}, found {found}")
+    model.load_state_dict({name: tensor.to(torch.float32) for name, tensor in tensors.items()})
+    return model.eval()
+
+
+def save_native(model: BiLM, folder: Path) -> None:
+    """Write a native folder, atomically: an older one at the same place survives a failure."""
+    with atomic_path(folder) as temporary:
+        temporary.mkdir(parents=True)
+        (temporary / "config.json").write_text(model.config.model_dump_json(indent=2) + "\n", encoding="utf-8")
+        tensors = {name: tensor.detach().cpu().contiguous() for name, tensor in model.state_dict().items()}
+        save_file(tensors, temporary / "model.safetensors")
+        if model.vocabulary is not None:
+            model.vocabulary.write(temporary / "vocab.txt")
