@@ -10,13 +10,15 @@ import torch
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 
-from bilm.config import ARCHITECTURES, read_config
+from bilm.config import ARCHITECTURES, BiLMConfig, read_config
 from bilm.files import atomic_path
 from bilm.model import BiLM
 from bilm.official import ModelError, find_official, load_official
 from bilm.vocabulary import Vocabulary
 
 _SHIPPED = Path(__file__).parent / "pretrained"
+
+_FILES = {"config.json", "model.safetensors", "vocab.txt"}
 
 
 def shipped_models() -> list[str]:
@@ -32,26 +34,44 @@ def load_model(model: str | Path) -> BiLM:
     ModelError, ConfigError, VocabularyError
         One line that says what was expected and what was found.
     """
+    found = find_model(model)
+    return load_native(found) if isinstance(found, Path) else load_official(*found)
+
+
+def load_config(model: str | Path) -> BiLMConfig:
+    """Read a model's shape without its weights."""
+    found = find_model(model)
+    return read_config(found / "config.json" if isinstance(found, Path) else found[0])
+
+
+def find_model(model: str | Path) -> Path | tuple[Path, Path]:
+    """Return a native model's folder, or a released model's options and weights, without reading them.
+
+    Raises
+    ------
+    ModelError
+        If nothing here goes by that name.
+    """
     name = str(model)
     if name in shipped_models():
-        return load_native(_SHIPPED / name)
+        return _SHIPPED / name
     if not Path(name).exists() and "," in name:
         options, weights = name.split(",", maxsplit=1)
-        return load_official(Path(options), Path(weights))
+        return Path(options), Path(weights)
     folder = Path(name)
     if not folder.exists():
         hint = " (that is the name of a shape, which has no weights)" if name in ARCHITECTURES else ""
         shipped = f"a shipped name ({', '.join(shipped_models())}), " if shipped_models() else ""
         raise ModelError(f"no model {name!r}{hint}: expected {shipped}a model folder, or options.json,weights.hdf5")
     if (folder / "config.json").is_file():
-        return load_native(folder)
+        return folder
     official = find_official(folder)
     if official is None:
         raise ModelError(
             f"{folder}: no model here: expected config.json with model.safetensors, "
             "or one *options.json and one *weights.hdf5"
         )
-    return load_official(*official)
+    return official
 
 
 def load_native(folder: Path) -> BiLM:
@@ -81,11 +101,21 @@ def load_native(folder: Path) -> BiLM:
 
 
 def save_native(model: BiLM, folder: Path) -> None:
-    """Write a native folder, atomically: an older one at the same place survives a failure."""
+    """Write a native folder, atomically: an older model at the same place survives a failure.
+
+    Raises
+    ------
+    ModelError
+        If the folder holds anything but a native model: it would be lost.
+    """
+    if folder.exists() and (not folder.is_dir() or {path.name for path in folder.iterdir()} - _FILES):
+        raise ModelError(f"{folder}: holds other things than a native model; give the name of a new folder")
     with atomic_path(folder) as temporary:
         temporary.mkdir(parents=True)
         (temporary / "config.json").write_text(model.config.model_dump_json(indent=2) + "\n", encoding="utf-8")
         tensors = {name: tensor.detach().cpu().contiguous() for name, tensor in model.state_dict().items()}
         save_file(tensors, temporary / "model.safetensors")
+        # safetensors makes files that only their owner can read; a model is for everyone who can read its config.
+        (temporary / "model.safetensors").chmod((temporary / "config.json").stat().st_mode)
         if model.vocabulary is not None:
             model.vocabulary.write(temporary / "vocab.txt")

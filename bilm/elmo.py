@@ -5,6 +5,7 @@ from typing import Literal, NamedTuple
 import torch
 from torch import Tensor, nn
 
+from bilm.lstm import LSTMState
 from bilm.model import BiLM, BiLMState
 
 LayerNorm = Literal["token", "batch"]
@@ -85,7 +86,8 @@ class ElmoOutput(NamedTuple):
         One for each mix; zero where there is no token.
     mask : bool tensor, shape (batch, time)
     state : BiLMState
-        What the biLM remembers of each row, to be passed to the next call, or dropped.
+        What the biLM remembers of each row, to be passed to the next call, or dropped. No gradient flows through it: a
+        fine-tuned biLM that carries its state would otherwise keep every batch so far in memory.
     """
 
     representations: tuple[Tensor, ...]
@@ -147,7 +149,12 @@ class Elmo(nn.Module):
         with torch.set_grad_enabled(torch.is_grad_enabled() and not self.freeze):
             output = self.bilm(character_ids, state)
         mixed = (mix(output.layers, output.mask) for mix in self.mixes)
-        return ElmoOutput(tuple(self.dropout(vectors) for vectors in mixed), output.mask, output.state)
+        return ElmoOutput(tuple(self.dropout(vectors) for vectors in mixed), output.mask, _detached(output.state))
+
+
+def _detached(state: BiLMState) -> BiLMState:
+    forward, backward = (LSTMState(direction.hidden.detach(), direction.cell.detach()) for direction in state)
+    return BiLMState(forward, backward)
 
 
 def _normalize_over_batch(layers: Tensor, mask: Tensor) -> Tensor:

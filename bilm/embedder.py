@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from bilm.characters import is_truncated, words_to_ids
+from bilm.errors import UserError
 from bilm.lstm import LSTMState
 from bilm.model import BiLM, BiLMState
 
@@ -45,14 +46,14 @@ class Embedder:
     model : BiLM
         Moved to `device`.
     state : {"reset", "carry", "warm"}
-        "reset": every sentence starts from zeros, so its vectors depend on it alone. "carry": sentences follow one another
-        as one text, as in the reference code; with `embed_batch`, each row goes on from that row's state in the batch
-        before. "warm": every sentence starts from the one state that a fixed text (`WARM_UP_TEXT`) leaves, so that
-        its vectors depend on it alone and yet the network is where training left it, in the middle of a text.
+        "reset": every sentence starts from zeros, so its vectors depend on it alone. "carry": sentences follow one
+        another as one text, as in the reference code; with `embed_batch`, each row goes on from that row's state in
+        the batch before. "warm": every sentence starts from the one state that a fixed text (`WARM_UP_TEXT`) leaves,
+        so that its vectors depend on it alone and yet the network is where training left it, in the middle of a text.
     device : str or torch.device
         "auto" takes a GPU where there is one.
     tokens_per_batch : int
-        Upper bound on the tokens that are run together; a longer sentence is run alone.
+        Upper bound on rows times longest row of the sentences that are run together; a longer sentence is run alone.
     """
 
     def __init__(
@@ -65,21 +66,23 @@ class Embedder:
     ) -> None:
         if state not in get_args(StatePolicy):
             raise ValueError(f"state is one of {', '.join(get_args(StatePolicy))}, not {state!r}")
-        if device == "auto":
-            device = "cuda" if torch.cuda.is_available() else "cpu"
-        self.model = model.to(device).eval()
+        self.model = model.to(_usable_device(device)).eval()
         self.state = state
         self.tokens_per_batch = tokens_per_batch
         self.n_truncated = 0
         self._word_vectors: OrderedDict[str, Tensor] = OrderedDict()
         self._max_words = max(1, _CACHED_FLOATS // model.config.lstm.projection_dim)
-        with torch.inference_mode():
-            self._boundaries = model.encode_tokens(model.boundary_ids)
         self._memory: BiLMState | None = None
         self.reset()
 
     def reset(self) -> None:
-        """Forget the sentences read so far (and, under "warm", read the warm-up text again)."""
+        """Forget all that was read, word vectors included; under "warm", read the warm-up text again.
+
+        To be called also when the model's weights have changed.
+        """
+        self._word_vectors.clear()
+        with torch.inference_mode():
+            self._boundaries = self.model.encode_tokens(self.model.boundary_ids)
         self._memory = None
         if self.state == "warm":
             for line in WARM_UP_TEXT.read_text(encoding="utf-8").splitlines():
@@ -186,11 +189,26 @@ class Embedder:
         self.n_truncated += len(words)
 
 
+def _usable_device(device: str | torch.device) -> torch.device:
+    """Resolve "auto", and refuse a device that this machine lacks."""
+    if device == "auto":
+        device = "cuda" if torch.cuda.is_available() else "cpu"
+    try:
+        usable = torch.device(device)
+        torch.zeros(1, device=usable)
+    except (RuntimeError, AssertionError) as error:
+        # PyTorch's message can go on for a page; its first line says what is wrong.
+        raise UserError(f"device {str(device)!r} cannot be used here: {str(error).splitlines()[0]}") from error
+    return usable
+
+
 def _windows(sentences: Iterable[Sequence[str]], n_tokens: int) -> Iterator[list[Sequence[str]]]:
     """Cut a stream into lists of about `n_tokens` tokens; the boundaries of a sentence count too."""
     window: list[Sequence[str]] = []
     size = 0
     for sentence in sentences:
+        if isinstance(sentence, str):
+            raise TypeError(f"a sentence is a list of words, not a string: {sentence[:40]!r}")
         window.append(sentence)
         size += len(sentence) + 2
         if size >= n_tokens:
@@ -201,15 +219,16 @@ def _windows(sentences: Iterable[Sequence[str]], n_tokens: int) -> Iterator[list
 
 
 def _batches(order: Sequence[int], lengths: Sequence[int], n_tokens: int) -> Iterator[list[int]]:
-    """Cut sentences, in the order given, into batches of at most `n_tokens` tokens (always at least one sentence)."""
+    """Cut sentences, ordered from the longest, into batches of at most `n_tokens` positions (at least one sentence).
+
+    Positions are rows times the longest row, boundaries included: that is what a batch's arrays hold.
+    """
     batch: list[int] = []
-    size = 0
     for index in order:
-        if batch and size + lengths[index] + 2 > n_tokens:
+        if batch and (len(batch) + 1) * (lengths[batch[0]] + 2) > n_tokens:
             yield batch
-            batch, size = [], 0
+            batch = []
         batch.append(index)
-        size += lengths[index] + 2
     if batch:
         yield batch
 

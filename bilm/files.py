@@ -46,8 +46,8 @@ def atomic_path(path: Path) -> Iterator[Path]:
     finally:
         if temporary.is_dir():
             shutil.rmtree(temporary)
-        else:
-            temporary.unlink(missing_ok=True)
+        elif temporary.exists():
+            temporary.unlink()
 
 
 def write_text(path: Path, text: str) -> None:

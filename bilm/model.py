@@ -147,13 +147,16 @@ class BiLM(nn.Module):
         if mask.shape[1] and not torch.equal(mask, _positions(mask.shape[1], lengths)):
             raise ValueError("character_ids has padding (a zero row) before a token: pad on the right only")
         distinct, inverse = torch.unique(character_ids[mask], dim=0, return_inverse=True)
-        vectors = self.encode_tokens(torch.cat([self.boundary_ids, distinct]))
+        vectors = torch.cat([self.encode_tokens(self.boundary_ids), self.encode_tokens(distinct)])
         tokens = vectors.new_zeros(*mask.shape, vectors.shape[1])
         tokens = tokens.masked_scatter(mask.unsqueeze(2), vectors[2:][inverse])
         return self.contextualize(tokens, vectors[:2], lengths, state, keep_boundaries=keep_boundaries)
 
     def encode_tokens(self, character_ids: Tensor) -> Tensor:
         """Encode words alone: byte ids, shape (n, max_characters_per_token), to vectors, shape (n, projection_dim)."""
+        width = self.config.char_cnn.max_characters_per_token
+        if character_ids.shape[-1] != width:
+            raise ValueError(f"rows of {character_ids.shape[-1]} byte ids; this model reads rows of {width}")
         vectors: Tensor = self.token_encoder(character_ids)
         return vectors
 
@@ -211,7 +214,8 @@ class BiLM(nn.Module):
         mask = _positions(time + 2, torch.where(lengths > 0, lengths + 2, 0))
         if not keep_boundaries:
             stacked, mask = stacked[:, :, 1:-1], _positions(time, lengths)
-        return BiLMOutput(stacked * mask.unsqueeze(2), mask, BiLMState(*states))
+        # Not a product: whatever a caller left beyond a row's length, NaN among it, becomes zero.
+        return BiLMOutput(torch.where(mask.unsqueeze(2), stacked, 0), mask, BiLMState(*states))
 
     def zero_state(self, batch: int) -> BiLMState:
         """Return the state before any text for `batch` rows."""
@@ -237,7 +241,7 @@ class BiLM(nn.Module):
         for name, tensor in sorted(self.state_dict().items()):
             if not name.startswith("output."):
                 digest.update(f"{name} {tuple(tensor.shape)} {tensor.dtype}".encode())
-                digest.update(tensor.detach().cpu().contiguous().numpy().tobytes())
+                digest.update(tensor.detach().cpu().contiguous().view(torch.uint8).numpy().tobytes())
         return digest.hexdigest()
 
 

@@ -79,7 +79,8 @@ def load_official(options: Path, weights: Path) -> BiLM:
         with h5py.File(weights, "r") as file:
             for dataset in _datasets(model):
                 dataset.from_official(torch.from_numpy(_read(file, dataset, weights)))
-    except OSError as error:
+    # A damaged file can make the HDF5 library raise almost anything.
+    except (OSError, RuntimeError, ValueError, KeyError) as error:
         raise ModelError(f"{weights}: expected HDF5 weights of a biLM, found {_describe(weights)}") from error
     return model.eval()
 

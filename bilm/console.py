@@ -1,0 +1,70 @@
+"""What the two command lines share: errors without tracebacks, messages on standard error, progress bars."""
+
+import logging
+import sys
+from collections.abc import Iterable, Iterator
+from typing import TypeVar
+
+import typer
+from rich.console import Console
+from rich.logging import RichHandler
+from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+
+from bilm.errors import UserError
+
+_Item = TypeVar("_Item")
+
+console = Console(stderr=True, soft_wrap=True, highlight=False)
+"""Everything but a command's result goes here, so that results can be piped."""
+
+
+def run(app: typer.Typer) -> None:
+    """Run a command line: exit code 0 done, 1 failed, 2 wrong usage, 130 interrupted.
+
+    `--debug`, anywhere on the line, shows the traceback of an error.
+    """
+    arguments = sys.argv[1:]
+    debug = "--debug" in arguments
+    handler = RichHandler(console=console, show_time=False, show_path=False)
+    logging.basicConfig(level=logging.INFO, format="%(message)s", handlers=[handler])
+    try:
+        app([argument for argument in arguments if argument != "--debug"])
+    except UserError as error:
+        _fail(str(error), debug)
+    except KeyboardInterrupt:
+        console.print("interrupted", style="yellow")
+        sys.exit(130)
+    except BrokenPipeError:
+        sys.exit(1)
+    except Exception as error:  # the last resort of a command line: one line instead of a traceback
+        _fail(f"unexpected {type(error).__name__}: {error} (--debug shows where)", debug)
+
+
+def progress_bar() -> Progress:
+    """Return a bar on standard error that vanishes when it is done."""
+    return Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TaskProgressColumn(),
+        TimeRemainingColumn(),
+        console=console,
+        transient=True,
+    )
+
+
+def track(items: Iterable[_Item], description: str, total: int) -> Iterator[_Item]:
+    """Pass items on and show how many of `total` have gone by."""
+    with progress_bar() as progress:
+        yield from progress.track(items, total=total, description=description)
+
+
+def _fail(message: str, debug: bool) -> None:
+    if debug:
+        console.print_exception()
+    console.print(f"[bold red]error:[/] {_escape(message)}")
+    sys.exit(1)
+
+
+def _escape(message: str) -> str:
+    """Keep square brackets in file names and shapes from being read as styles."""
+    return message.replace("[", r"\[")

@@ -1,0 +1,5 @@
+"""`python -m probing`: the same as the `probing` command."""
+
+from probing.cli import main
+
+main()

@@ -1,0 +1,138 @@
+"""The `probing` command: what a user types, and nothing that another program would call."""
+
+from pathlib import Path
+from typing import Annotated
+
+import torch
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from bilm import console
+from bilm.checkpoint import shipped_models
+from bilm.config import ARCHITECTURES
+from bilm.version import __version__
+from probing.config import load_experiment
+from probing.corpora import CORPORA, data_folder
+from probing.encoders import ENCODERS
+from probing.experiment import check_inputs, run_experiment
+from probing.probes import PROBES
+from probing.tasks import TASKS
+
+app = typer.Typer(
+    name="probing",
+    help="What does each layer of a language model know? Linear probes on its frozen layers.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+)
+
+_Configs = Annotated[list[Path], typer.Argument(help="YAML configs, such as experiments/pos-ewt.yaml.")]
+_Overrides = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--override", "-o", metavar="KEY.PATH=VALUE", help="Change a key, such as -o tasks.0.column=xpos. Repeatable."
+    ),
+]
+
+
+@app.callback(invoke_without_command=True)
+def _options(
+    version: Annotated[bool, typer.Option("--version", help="Print the version and stop.")] = False,
+    debug: Annotated[
+        bool, typer.Option("--debug", help="Show the traceback of an error (may stand anywhere).")
+    ] = False,
+) -> None:
+    if version:
+        typer.echo(__version__)
+        raise typer.Exit
+
+
+@app.command()
+def run(
+    configs: _Configs,
+    override: _Overrides = None,
+    out: Annotated[Path, typer.Option(help="The folder that gets a folder of results for each experiment.")] = Path(
+        "results"
+    ),
+    jobs: Annotated[int | None, typer.Option(min=1, help="Processor cores to use; all by default.")] = None,
+    fresh: Annotated[
+        bool, typer.Option("--fresh", help="Fit every probe anew instead of keeping what is done.")
+    ] = False,
+) -> None:
+    """Run experiments: encode, probe, write rows, figures and a report.
+
+    What is done already is kept: an interrupted run goes on where it stopped. Results go to OUT/NAME: results.csv
+    (one measured number a row), report.md, figures/, config.yaml (every default filled in), environment.json
+    (versions, hashes).
+
+    Corpora are looked up in the folder that PROBING_DATA names; vectors are kept in the one that PROBING_CACHE names.
+
+    Example: probing run experiments/pos-ewt.yaml
+    """
+    if jobs is not None:
+        torch.set_num_threads(jobs)
+    for path in configs:
+        outcome = run_experiment(load_experiment(path, override or ()), out, fresh=fresh)
+        console.console.print(f"{outcome.n_fitted} cells fitted, {outcome.n_kept} kept from before")
+        typer.echo(f"{outcome.folder / 'report.md'}")
+
+
+@app.command()
+def validate(configs: _Configs, override: _Overrides = None) -> None:
+    """Check configs without running them: keys, values, corpora, models.
+
+    Example: probing validate experiments/*.yaml
+    """
+    for path in configs:
+        config = load_experiment(path, override or ())
+        check_inputs(config)
+        networks = sum(len(encoder.seeds) for encoder in config.encoders)
+        typer.echo(
+            f"{path}: {config.name}: {len(config.tasks)} tasks, {networks} networks, {len(config.probes)} probes: ready"
+        )
+
+
+@app.command("ls")
+def list_parts() -> None:
+    """List what a config can name: corpora, models, tasks, encoders, probes; and the experiments in ./experiments."""
+    screen = Console(soft_wrap=True)
+    folder = data_folder()
+    _table(
+        screen,
+        f"Corpora (in {folder})",
+        [
+            (
+                corpus.name,
+                "here" if all((folder / file).is_file() for file in corpus.files.values()) else "not here",
+                corpus.description,
+            )
+            for corpus in CORPORA.values()
+        ],
+    )
+    _table(
+        screen,
+        "Models",
+        [
+            *((name, "shipped", "trained weights") for name in shipped_models()),
+            *((name, "shape", "for untrained networks; the trained weights are a download") for name in ARCHITECTURES),
+        ],
+    )
+    for title, parts in (("Tasks", TASKS), ("Encoders", ENCODERS), ("Probes", PROBES)):
+        _table(screen, title, [(name, (part.__doc__ or "").partition("\n")[0]) for name, part in parts.items()])
+    experiments = sorted(Path("experiments").rglob("*.yaml"))
+    _table(screen, "Experiments", [(str(path), load_experiment(path).question) for path in experiments])
+
+
+def main() -> None:
+    """Run the command line."""
+    console.run(app)
+
+
+def _table(screen: Console, title: str, rows: list[tuple[str, ...]]) -> None:
+    if rows:
+        table = Table(
+            title=title, title_justify="left", title_style="bold", box=None, show_header=False, padding=(0, 2)
+        )
+        for row in rows:
+            table.add_row(*row)
+        screen.print(table, "")

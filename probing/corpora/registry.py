@@ -1,0 +1,170 @@
+"""Corpora by name, or a user's own files: which file holds which split, which reader reads it, and where it comes from.
+
+A reader for a new format is one new file in this folder and one line in `FORMATS`; a new corpus is one entry in
+`CORPORA`.
+"""
+
+import difflib
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import platformdirs
+
+from probing.corpora.conllu import read_conllu
+from probing.corpora.sentence import CorpusError, Sentence
+
+SPLITS = ("train", "dev", "test")
+FORMATS: dict[str, Callable[[Path], Iterator[Sentence]]] = {"conllu": read_conllu}
+OWN_FILES_FORMAT = "conllu"
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """What is known of a corpus without reading it.
+
+    Parameters
+    ----------
+    name : str
+        The name in configs, and the corpus's folder inside `data_folder()`.
+    description : str
+        One line.
+    format : str
+        A key of `FORMATS`.
+    files : mapping of str to str
+        The file of each split, relative to `data_folder()`.
+    licence : str
+        Under what terms it may be used.
+    source : str
+        Where the public finds it.
+    size : str
+        One line of counts.
+    """
+
+    name: str
+    description: str
+    format: str
+    files: Mapping[str, str]
+    licence: str
+    source: str
+    size: str
+
+
+def _conllu_corpus(name: str, stem: str, *, description: str, licence: str, source: str, size: str) -> Corpus:
+    """Describe a corpus whose splits are the files ``<name>/<stem>-<split>.conllu``."""
+    files = {split: f"{name}/{stem}-{split}.conllu" for split in SPLITS}
+    return Corpus(name, description, "conllu", files, licence, source, size)
+
+
+CORPORA: dict[str, Corpus] = {
+    corpus.name: corpus
+    for corpus in (
+        _conllu_corpus(
+            "ud-english-ewt",
+            "en_ewt-ud",
+            description="Universal Dependencies, English Web Treebank: weblogs, newsgroups, email, reviews, answers",
+            licence="CC BY-SA 4.0",
+            source="https://github.com/UniversalDependencies/UD_English-EWT",
+            size="sentences / words: train 12,544 / 204,577, dev 2,001 / 25,147, test 2,077 / 25,094",
+        ),
+        _conllu_corpus(
+            "wsj-sample",
+            "wsj-sample",
+            description="The sample of the Penn Treebank that comes with NLTK, XPOS only, split by document 80/10/10",
+            licence="non-commercial use, for illustration",
+            source="https://www.nltk.org/nltk_data (treebank), written as CoNLL-U",
+            size="sentences / words: train 3,396 / 81,793, dev 273 / 6,327, test 245 / 5,964",
+        ),
+    )
+}
+
+
+def data_folder() -> Path:
+    """Return the folder that holds the corpora: the environment's PROBING_DATA, else the user's data directory."""
+    folder = os.environ.get("PROBING_DATA")
+    return Path(folder).expanduser() if folder else platformdirs.user_data_path("layer-probing")
+
+
+def find_corpus(name: str) -> Corpus:
+    """Return the registered corpus of that name.
+
+    Raises
+    ------
+    CorpusError
+        If there is none; the message offers the names nearest to it.
+    """
+    if name not in CORPORA:
+        near = difflib.get_close_matches(name, CORPORA)
+        offer = f"did you mean {' or '.join(near)}?" if near else f"known are {', '.join(CORPORA)}"
+        raise CorpusError(f"unknown corpus '{name}'; {offer}")
+    return CORPORA[name]
+
+
+def corpus_files(corpus: str | Mapping[str, str]) -> dict[str, Path]:
+    """Return the file of each split.
+
+    Parameters
+    ----------
+    corpus : str or mapping of str to str
+        A registered name, or a user's own CoNLL-U files by split, such as ``{"train": "a.conllu", "dev": "b.conllu"}``.
+
+    Raises
+    ------
+    CorpusError
+        If the name is unknown, a split is not one of `SPLITS`, or a file is missing; for a registered corpus the
+        message says where the file was looked for and how to get it.
+    """
+    if isinstance(corpus, str):
+        known = find_corpus(corpus)
+        folder = data_folder()
+        files = {split: folder / file for split, file in known.files.items()}
+        advice = (
+            f"\nGet it from {known.source} ({known.licence}) into {folder / known.name};"
+            " the environment variable PROBING_DATA names another data folder."
+        )
+    else:
+        files = {split: Path(file).expanduser() for split, file in corpus.items()}
+        advice = ""
+    if not files or not set(files) <= set(SPLITS):
+        raise CorpusError(f"a corpus of your own names a file for some of {', '.join(SPLITS)}, not for {sorted(files)}")
+    for split, path in files.items():
+        if not path.is_file():
+            name = f"corpus '{corpus}'" if isinstance(corpus, str) else "corpus of your own"
+            raise CorpusError(f"{name}: there is no {split} file {path}{advice}")
+    return files
+
+
+def load_split(corpus: str | Mapping[str, str], split: str) -> list[Sentence]:
+    """Read all sentences of one split.
+
+    Parameters
+    ----------
+    corpus : str or mapping of str to str
+        As in `corpus_files`.
+    split : str
+        One of the corpus's splits.
+
+    Raises
+    ------
+    CorpusError
+        If the corpus has no such split, or a file is missing or cannot be read.
+    """
+    files = corpus_files(corpus)
+    if split not in files:
+        raise CorpusError(f"no split '{split}' in this corpus; it has {', '.join(files)}")
+    read = FORMATS[find_corpus(corpus).format if isinstance(corpus, str) else OWN_FILES_FORMAT]
+    return list(read(files[split]))
+
+
+def duplicate_sentences(train: Iterable[Sentence], other: Iterable[Sentence], *, min_tokens: int = 1) -> int:
+    """Count the sentences of `other` whose tokens, in order and case, are also a sentence of `train`.
+
+    Parameters
+    ----------
+    train, other : sentences
+    min_tokens : int
+        Only sentences of `other` with at least this many tokens count: short ones ("Thanks!") repeat by nature.
+    """
+    seen = {sentence.tokens for sentence in train}
+    return sum(len(sentence.tokens) >= min_tokens and sentence.tokens in seen for sentence in other)

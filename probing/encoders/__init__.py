@@ -1,0 +1,9 @@
+"""Sentences -> layers. A new kind of encoder is one new file here and one line in `ENCODERS`."""
+
+from probing.encoders.base import Encoder, EncoderConfig
+from probing.encoders.bilm import BilmEncoderConfig
+
+ENCODERS: dict[str, type[EncoderConfig]] = {"bilm": BilmEncoderConfig}
+"""By the key that tells the kind of an encoder in a config: `{bilm: MODEL}`."""
+
+__all__ = ["ENCODERS", "BilmEncoderConfig", "Encoder", "EncoderConfig"]

@@ -1,0 +1,59 @@
+"""What an encoder is: sentences in, an array of layers a sentence out, a fingerprint of all that they depend on."""
+
+from abc import abstractmethod
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import BaseModel, ConfigDict
+
+
+class Encoder(Protocol):
+    """A frozen network.
+
+    Attributes
+    ----------
+    layer_names : tuple of str
+        One for each layer of the representation, from the lowest. Layer 0 is what the network knows of a word without
+        its context.
+    dim : int
+        Width of every layer.
+    fingerprint : str
+        Equal fingerprints promise equal vectors: a hash of weights and settings.
+    description : str
+        One line for the report.
+    """
+
+    layer_names: tuple[str, ...]
+    dim: int
+    fingerprint: str
+    description: str
+
+    def encode(self, sentences: Iterable[Sequence[str]]) -> Iterator[NDArray[np.float32]]:
+        """Yield one array `[n_layers, n_tokens, dim]` a sentence, in the order given."""
+        ...
+
+
+class EncoderConfig(BaseModel):
+    """The keys of an encoder in a config. One subclass a kind, registered in `ENCODERS`."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    @property
+    @abstractmethod
+    def label(self) -> str:
+        """What the encoder is called in results."""
+
+    @property
+    def seeds(self) -> tuple[int | None, ...]:
+        """The seeds of untrained networks, or None once for a trained one."""
+        return (None,)
+
+    @abstractmethod
+    def check(self) -> None:
+        """Raise an error if the model is not here, without loading it."""
+
+    @abstractmethod
+    def build(self, seed: int | None) -> Encoder:
+        """Load the network, or draw it from one of `seeds`."""

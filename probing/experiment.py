@@ -1,0 +1,307 @@
+"""A config -> the grid of its cells -> features, probes, predictions, rows, report. What is done is not done again.
+
+A cell is one probe on one view of one encoder for one task. Cells that read the same matrix are fitted together.
+"""
+
+import hashlib
+import json
+import logging
+import shutil
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from bilm.files import write_text
+from bilm.version import __version__
+from probing.config import ExperimentConfig, dump_experiment
+from probing.encoders import Encoder, EncoderConfig
+from probing.environment import LONG, describe_data, describe_encoder, describe_software
+from probing.features import FeatureStore
+from probing.predictions import Predictions, read_predictions, write_predictions
+from probing.probes import ProbeConfig
+from probing.report.page import write_report
+from probing.results import COLUMNS, write_rows
+from probing.statistics import bootstrap_intervals
+from probing.tasks import Split, TaskError, subsets
+
+logger = logging.getLogger(__name__)
+
+EVALUATED = ("dev", "test")
+
+Data = Mapping[str, Mapping[str, Split]]
+"""Splits by name, by task."""
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One probe on one view of one encoder for one task; encoder and view are empty where a probe sees no vectors."""
+
+    task: str
+    probe: ProbeConfig
+    encoder: str = ""
+    encoder_seed: int | None = None
+    view: str = ""
+
+    @property
+    def title(self) -> str:
+        """How messages name it."""
+        seed = "" if self.encoder_seed is None else f", seed {self.encoder_seed}"
+        return " / ".join(part for part in (self.task, self.encoder + seed, self.view, self.probe.probe) if part)
+
+    @property
+    def file_name(self) -> str:
+        """A readable name that no other cell has: what file systems refuse is replaced, a hash keeps cells apart."""
+        readable = "".join(letter if letter.isalnum() or letter in "-." else "_" for letter in self.title)
+        return f"{readable}.{hashlib.sha256(self.title.encode()).hexdigest()[:8]}.npz"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a run leaves.
+
+    Attributes
+    ----------
+    folder : Path
+        results.csv, report.md, figures/ and the rest.
+    rows : DataFrame
+        What results.csv holds.
+    n_fitted, n_kept : int
+        Cells that this run fitted, and cells that it found done.
+    """
+
+    folder: Path
+    rows: pd.DataFrame
+    n_fitted: int
+    n_kept: int
+
+
+def run_experiment(
+    config: ExperimentConfig, out: Path, *, fresh: bool = False, store: FeatureStore | None = None
+) -> Outcome:
+    """Run what is not done yet, then write rows and report.
+
+    Parameters
+    ----------
+    config : ExperimentConfig
+    out : Path
+        Results go to `out/<name>/`.
+    fresh : bool
+        Fit every cell anew. Features are kept: their store is content-addressed.
+    store : FeatureStore, optional
+
+    Raises
+    ------
+    UserError
+        If data or a model is missing or cannot be used.
+    """
+    folder = out / config.name
+    store = store or FeatureStore()
+    check_inputs(config)
+    data: Data = {task.name: task.load() for task in config.tasks}
+    environment = describe_software() | {"data": {}, "encoders": {}}
+    for task in config.tasks:
+        environment["data"][task.name] = _checked_description(task.name, describe_data(task, data[task.name]))
+    if fresh:
+        shutil.rmtree(folder / "predictions", ignore_errors=True)
+    write_text(folder / "config.yaml", dump_experiment(config))
+
+    journal = _Journal(folder / "predictions", data)
+    for probe in config.probes:
+        if probe.sees == "forms":
+            for task in config.tasks:
+                journal.settle([Cell(task.name, probe)], "", partial(_forms, data[task.name]))
+    for encoder_config in config.encoders:
+        for seed in encoder_config.seeds:
+            encoder = encoder_config.build(seed)
+            environment["encoders"].setdefault(encoder_config.label, describe_encoder(encoder))
+            _settle_encoder(config, encoder_config, seed, encoder, journal, store)
+
+    rows = _rows(config, data, journal.finished)
+    write_rows(rows, folder / "results.csv")
+    write_text(folder / "environment.json", json.dumps(environment, indent=2, ensure_ascii=False) + "\n")
+    write_report(folder)
+    return Outcome(folder, rows, journal.n_fitted, len(journal.finished) - journal.n_fitted)
+
+
+def check_inputs(config: ExperimentConfig) -> None:
+    """Raise an error if a corpus or a model is not here, without reading any."""
+    for task in config.tasks:
+        task.check()
+    for encoder in config.encoders:
+        encoder.check()
+
+
+class _Journal:
+    """The cells done so far: in memory, and a file each."""
+
+    def __init__(self, folder: Path, data: Data) -> None:
+        self.folder = folder
+        self.data = data
+        self.finished: dict[Cell, Predictions] = {}
+        self.n_fitted = 0
+
+    def settle(self, cells: Sequence[Cell], fingerprint: str, matrix: Callable[[str], NDArray[Any]]) -> None:
+        """Fit those cells that no file settles yet.
+
+        Parameters
+        ----------
+        cells : sequence of Cell
+            Of one probe and one matrix; they differ by task, and their tasks have the same examples.
+        fingerprint : str
+            The encoder's.
+        matrix : function of a split's name
+            What the probe sees. Only called where there is something to fit.
+        """
+        keys = {cell: self._key(cell, fingerprint) for cell in cells}
+        for cell in cells:
+            predictions = read_predictions(self.folder / cell.file_name, keys[cell])
+            if predictions is not None:
+                self.finished[cell] = predictions
+        pending = [cell for cell in cells if cell not in self.finished]
+        if not pending:
+            return
+        started = time.monotonic()
+        X = {split: matrix(split) for split in ("train", *EVALUATED)}
+        targets = {split: [self.data[cell.task][split].labels for cell in pending] for split in ("train", "dev")}
+        probe = pending[0].probe
+        fitted = probe.fit(X["train"], targets["train"], X["dev"], targets["dev"])
+        for cell, estimator in zip(pending, fitted, strict=True):
+            labels = {split: np.asarray(estimator.predict(X[split]), dtype=np.str_) for split in EVALUATED}
+            self.finished[cell] = Predictions(labels, probe.facts(estimator))
+            write_predictions(self.folder / cell.file_name, keys[cell], self.finished[cell])
+            self.n_fitted += 1
+            accuracy = np.mean(correct(self.data[cell.task]["dev"], labels["dev"]))
+            logger.info("%s: dev accuracy %.2f %%", cell.title, 100 * accuracy)
+        logger.info("%s cell%s in %.1f s", len(pending), "s" * (len(pending) > 1), time.monotonic() - started)
+
+    def _key(self, cell: Cell, fingerprint: str) -> str:
+        """Hash everything that a cell's predictions depend on."""
+        contents = [self.data[cell.task][split].annotated_content for split in ("train", *EVALUATED)]
+        parts = [__version__, contents, fingerprint, cell.view, cell.probe.model_dump(mode="json")]
+        return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
+
+
+def _settle_encoder(
+    config: ExperimentConfig,
+    encoder_config: EncoderConfig,
+    seed: int | None,
+    encoder: Encoder,
+    journal: _Journal,
+    store: FeatureStore,
+) -> None:
+    """Settle every cell of one network. Tasks on the same words and spans share features and are fitted together."""
+
+    def contents(task: str) -> list[str]:
+        return [split.content for split in journal.data[task].values()]
+
+    names = sorted((task.name for task in config.tasks), key=contents)
+    label = encoder_config.label + ("" if seed is None else f" seed {seed}")
+    for _, same in groupby(names, key=contents):
+        tasks = list(same)
+        splits = journal.data[tasks[0]]
+
+        def matrix(view: str, splits: Mapping[str, Split], split: str) -> NDArray[np.float32]:
+            return store.get(encoder, splits[split], f"{label}, {split}").view(view)
+
+        for view in _views(config, encoder):
+            for probe in config.probes:
+                if probe.sees == "vectors":
+                    cells = [Cell(task, probe, encoder_config.label, seed, view) for task in tasks]
+                    journal.settle(cells, encoder.fingerprint, partial(matrix, view, splits))
+
+
+def _forms(splits: Mapping[str, Split], split: str) -> NDArray[np.str_]:
+    return splits[split].forms
+
+
+def _views(config: ExperimentConfig, encoder: Encoder) -> list[str]:
+    """Return the views by name, "layers" being each layer alone."""
+    layers = [str(layer) for layer in range(len(encoder.layer_names))]
+    views = [name for view in config.views for name in (layers if view == "layers" else [view])]
+    return list(dict.fromkeys(views))
+
+
+def correct(split: Split, predicted: NDArray[np.str_]) -> NDArray[np.bool_]:
+    """Tell which predictions are right: equal to any of an example's gold labels. A label that train lacks never is."""
+    return np.array([label in example.labels for label, example in zip(predicted, split.examples, strict=True)])
+
+
+def _rows(config: ExperimentConfig, data: Data, finished: Mapping[Cell, Predictions]) -> pd.DataFrame:
+    """Turn predictions into tidy rows, in the order of the config: tasks, then word-form baselines, then encoders."""
+    rows: list[dict[str, Any]] = []
+    for task in config.tasks:
+        cells = [cell for cell in finished if cell.task == task.name]
+        measures = {split: _measures(config, data[task.name], split, cells, finished) for split in EVALUATED}
+        for position, cell in enumerate(cells):
+            common = {
+                "experiment": config.name,
+                "task": task.name,
+                "corpus": task.corpus_name,
+                "encoder": cell.encoder,
+                "encoder_seed": "" if cell.encoder_seed is None else str(cell.encoder_seed),
+                "view": cell.view,
+                "probe": cell.probe.probe,
+                "seed": "",
+            }
+            for metric, value in finished[cell].facts.items():
+                n_train = len(data[task.name]["train"].examples)
+                rows.append(
+                    common | {"split": "train", "subset": "all", "metric": metric, "value": value, "n": n_train}
+                )
+            for split in EVALUATED:
+                for subset, (n, accuracy, intervals) in measures[split].items():
+                    low, high = intervals[position]
+                    measure = {"value": accuracy[position], "n": n, "ci_low": low, "ci_high": high}
+                    rows.append(common | {"split": split, "subset": subset, "metric": "accuracy"} | measure)
+    return pd.DataFrame(rows, columns=list(COLUMNS))
+
+
+def _measures(
+    config: ExperimentConfig,
+    splits: Mapping[str, Split],
+    name: str,
+    cells: Sequence[Cell],
+    finished: Mapping[Cell, Predictions],
+) -> dict[str, tuple[int, NDArray[np.float64], NDArray[np.float64]]]:
+    """Return, for each subset of a split, its size and every cell's accuracy and interval (on the same draws)."""
+    split = splits[name]
+    right = np.stack([correct(split, finished[cell].labels[name]) for cell in cells])
+    measures = {}
+    for subset, members in subsets(splits["train"], split).items():
+        bootstrap = config.bootstrap
+        intervals = bootstrap_intervals(
+            right[:, members], split.sentence_index[members], bootstrap.samples, bootstrap.confidence, bootstrap.seed
+        )
+        n = int(members.sum())
+        accuracy = right[:, members].mean(axis=1) if n else np.full(len(cells), np.nan)
+        measures[subset] = (n, accuracy, intervals)
+    return measures
+
+
+def _checked_description(task: str, description: dict[str, Any]) -> dict[str, Any]:
+    """Refuse data on which nothing can be learned, and say aloud what weakens a result."""
+    for split, sizes in description["splits"].items():
+        if not sizes["examples"]:
+            raise TaskError(f"{task}: {split} of {description['corpus']} has no examples")
+    if len(description["labels"]) < 2:
+        raise TaskError(f"{task}: the training data have one label only ({description['labels'][0]}): nothing to learn")
+    for split, labels in description["labels_not_in_train"].items():
+        if labels:
+            listed = ", ".join(f"{label} ({count})" for label, count in labels.items())
+            logger.warning("%s: %s has labels that train lacks; they count as wrong: %s", task, split, listed)
+    for split, count in description["sentences_also_in_train"].items():
+        if count:
+            long = description[f"sentences_of_{LONG}_tokens_also_in_train"][split]
+            logger.warning(
+                "%s: %d of %d %s sentences also stand in train (%d of them with at least %d tokens)",
+                task, count, description["splits"][split]["sentences"], split, long, LONG,
+            )  # fmt: skip
+    return description

@@ -1,0 +1,1 @@
+"""Result rows as figures, tables and a page to read; nothing is measured here."""

@@ -1,0 +1,280 @@
+"""Accuracy by layer, drawn from result rows alone.
+
+Figures are made for print at text width: colours that colour-blind readers tell apart (Okabe & Ito) doubled by marker
+shapes, nothing drawn over data, and a footnote that says what every bar and band is. No pyplot, no global state: the
+same rows always give the same bytes.
+"""
+
+import textwrap
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import matplotlib
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
+from bilm.files import atomic_path
+from probing.report.series import (
+    BASELINES,
+    SUBSETS,
+    TASK_NAMES,
+    Series,
+    accuracy_series,
+    baseline_levels,
+    footnote,
+    shared_layer_names,
+    vertical_limits,
+    view_positions,
+)
+from probing.results import select
+from probing.statistics import CONFIDENCE
+
+_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
+_MARKERS = ("o", "s", "^", "D", "v", "P")
+_GREY = "#444444"
+_BASELINE_LINES: dict[str, Any] = {"majority": ":", "type-majority": (0, (6, 2))}
+_MOST_SIDE_BY_SIDE, _MOST_NAMED = 5, 7  # views for which there is room in each of three panels, and for layers' names
+_LINE = 0.19  # inches: the height of a line of text
+
+# Text stays text in SVG: it can be searched, read aloud and edited, and the font list falls back to fonts of nearly the
+# same widths where DejaVu Sans is missing. The PNG beside it is the copy that looks the same everywhere.
+_STYLE: dict[Any, Any] = {
+    "svg.fonttype": "none",
+    "svg.hashsalt": "layer-probing",
+    "text.parse_math": False,  # a "$" in a label is a "$"
+    "font.size": 8.5,
+    "axes.titlesize": 8.5,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.edgecolor": _GREY,
+    "axes.grid": True,
+    "axes.grid.axis": "y",
+    "axes.axisbelow": True,
+    "grid.color": "#E4E4E4",
+    "grid.linewidth": 0.6,
+    "lines.linewidth": 1.0,
+    "lines.markersize": 5.5,
+    "legend.frameon": False,
+}
+
+
+def accuracy_by_layer(
+    rows: pd.DataFrame,
+    task: str,
+    corpus: str,
+    *,
+    probe: str = "linear",
+    split: str = "test",
+    confidence: float = CONFIDENCE,
+    layer_names: Mapping[str, Sequence[str]] | None = None,
+) -> Figure:
+    """Draw the accuracy of every encoder's layers, in their order, and of the views that join all layers.
+
+    Parameters
+    ----------
+    rows : DataFrame with the columns `probing.results.COLUMNS`
+    task, corpus, probe, split : str
+        Which rows are drawn. Those of the baselines, which see no vectors, are drawn as horizontal lines.
+    confidence : float
+        Of the rows' intervals; only written in the footnote.
+    layer_names : mapping from encoder to the names of its layers, optional
+        Written under the layers' numbers where there is room and all encoders agree.
+
+    Returns
+    -------
+    Figure
+        In percent. An encoder with one row a view has its interval as bars; one with several seeds is drawn as their
+        mean with a band for their range. A baseline far from all else is named at the axis' end, not drawn.
+
+    Raises
+    ------
+    ValueError
+        If no row is of this task, corpus, split and probe.
+    """
+    return _draw(rows, task, corpus, probe, split, ["all"], confidence, layer_names or {})
+
+
+def accuracy_by_subset(
+    rows: pd.DataFrame,
+    task: str,
+    corpus: str,
+    *,
+    probe: str = "linear",
+    split: str = "test",
+    confidence: float = CONFIDENCE,
+) -> Figure:
+    """Draw a panel for each of all examples, ambiguous word forms and unseen word forms.
+
+    Parameters and errors are those of `accuracy_by_layer`. A subset without examples has no panel. The panels' vertical
+    axes differ, and the footnote says so: what is to be compared are the layers within a panel.
+    """
+    return _draw(rows, task, corpus, probe, split, list(SUBSETS), confidence, {})
+
+
+def save(figure: Figure, folder: Path, stem: str) -> None:
+    """Write `folder/stem.svg` and `folder/stem.png` (200 dots per inch), atomically, without dates or versions."""
+    with _style():
+        with atomic_path(folder / f"{stem}.svg") as path:
+            figure.savefig(
+                path, metadata={"Date": None, "Creator": None, "Title": figure.get_suptitle().replace("\n", " ")}
+            )
+        with atomic_path(folder / f"{stem}.png") as path:
+            figure.savefig(path, dpi=200, metadata={"Software": None})
+
+
+@contextmanager
+def _style() -> Iterator[None]:
+    """Draw with this module's settings whatever the user's own are, and put those back afterwards."""
+    with matplotlib.rc_context():
+        matplotlib.rcdefaults()
+        matplotlib.rcParams.update(_STYLE)
+        yield
+
+
+def _draw(
+    rows: pd.DataFrame,
+    task: str,
+    corpus: str,
+    probe: str,
+    split: str,
+    subsets: Sequence[str],
+    confidence: float,
+    layer_names: Mapping[str, Sequence[str]],
+) -> Figure:
+    rows = select(rows, task=task, corpus=corpus, split=split, metric="accuracy")
+    panels = {s: series for s in subsets if (series := accuracy_series(select(rows, probe=probe), s))}
+    if not panels:
+        raise ValueError(f"no accuracy of probe {probe!r} on {task}, {corpus}, {split}")
+    levels = {subset: baseline_levels(rows, subset) for subset in panels}
+    series = next(iter(panels.values()))
+    positions, names = view_positions(series), shared_layer_names(series, layer_names)
+    several = len(panels) > 1
+    stacked = several and len(positions) > _MOST_SIDE_BY_SIDE
+    title = f"From which layer does a {probe} probe best read {TASK_NAMES.get(task, task)}"
+    title += ", by kind of word form?" if several else "?"
+    note = footnote(f"{corpus}, {split}", panels, levels, confidence)
+    with _style():
+        shape = (len(panels), 1) if stacked else (1, len(panels))
+        figure, grid = _frame(title, series, note, shape)
+        for axes, (subset, drawn) in zip(grid, panels.items(), strict=True):
+            axes.set_ylim(vertical_limits(drawn, levels[subset]))
+            _label_views(axes, positions, names)
+            _draw_series(axes, drawn, positions)
+            _draw_baselines(axes, levels[subset], "\n" if several and not stacked else " ")
+            if several:
+                axes.set_title(f"{SUBSETS[subset]} (n = {drawn[0].n:,})", loc="left")
+            if stacked or axes is grid[0]:
+                axes.set_ylabel(f"accuracy on {split} (%)")
+            if stacked and axes is not grid[-1]:
+                axes.set_xlabel("")
+    return figure
+
+
+def _frame(title: str, series: Sequence[Series], note: str, shape: tuple[int, int]) -> tuple[Figure, list[Axes]]:
+    """Lay out title, legend, axes and footnote, each in room of its own, so that nothing can cover data."""
+    width = 6.6 if shape[1] == 1 else 7.6
+    fitting = max(1, int(width * 13 / (max(len(one.encoder) for one in series) + 7)))
+    # Two columns put trained networks on the left and the same networks untrained beside them.
+    columns = min(fitting, len(series) if all(one.trained for one in series) else 2)
+    title_lines = textwrap.wrap(title, int(width * 12.3))
+    note_lines = textwrap.wrap(note, int(width * 19))
+    headed = 0.15 + _LINE * len(title_lines)
+    above = headed + _LINE * -(-len(series) // columns) + 0.1
+    below = 0.75 * _LINE * len(note_lines) + 0.1
+    middle = 3.2 if shape[0] == 1 else 1.9 * shape[0]
+    height = above + middle + below
+    figure = Figure(figsize=(width, height))
+    figure.set_layout_engine("constrained", rect=(0, below / height, 1, middle / height))
+    left = 0.08 / width
+    heading = "\n".join(title_lines)
+    figure.suptitle(heading, x=left, y=1 - 0.1 / height, ha="left", va="top", fontsize=10.5).set_in_layout(False)
+    figure.legend(
+        handles=[Line2D([], [], linestyle="-" if one.trained else "--", **_look(one)) for one in series],
+        loc="upper left",
+        bbox_to_anchor=(left, 1 - (headed + 0.02) / height),
+        ncols=columns,
+        borderaxespad=0,
+        borderpad=0,
+    )
+    figure.text(left, 0.06 / height, "\n".join(note_lines), fontsize=7, color=_GREY, va="bottom", linespacing=1.3)
+    return figure, list(figure.subplots(*shape, sharex=True, squeeze=False).flat)
+
+
+def _look(one: Series) -> dict[str, Any]:
+    """Trained networks are solid and filled, untrained ones hollow and thin."""
+    colour = _COLOURS[one.family % len(_COLOURS)]
+    return {
+        "color": colour,
+        "marker": _MARKERS[one.family % len(_MARKERS)],
+        "markerfacecolor": colour if one.trained else "white",
+        "linewidth": 1.6 if one.trained else 1.0,
+        "label": one.encoder,
+    }
+
+
+def _label_views(axes: Axes, positions: Mapping[str, float], names: Sequence[str]) -> None:
+    layers = [int(view) for view in positions if view.isdecimal()]
+    named = names if len(positions) <= _MOST_NAMED and max(layers, default=0) < len(names) else ()
+    labels = [
+        f"{view}\n{textwrap.fill(named[int(view)], 10)}" if named and view.isdecimal() else view for view in positions
+    ]
+    axes.set_xticks(list(positions.values()), labels)
+    left, right = min(positions.values()), max(positions.values())
+    margin = 0.05 * (right - left)
+    left, right = left - max(0.4, margin), right + max(0.75, margin)
+    axes.set_xlim(left, right)
+    if layers and len(layers) < len(positions):
+        first_other = list(positions.values())[len(layers)]
+        axes.axvline((layers[-1] + first_other) / 2, color="#BBBBBB", linewidth=0.8)
+    axes.set_xlabel("layer", x=(float(np.mean(layers)) - left) / (right - left) if layers else 0.5)
+
+
+def _draw_series(axes: Axes, series: Sequence[Series], positions: Mapping[str, float]) -> None:
+    left, right = axes.get_xlim()
+    dodge = min(0.014 * (right - left), 0.7 / len(series))  # so far apart that the encoders' bars can be told apart
+    for index, one in enumerate(series):
+        shift = (index - (len(series) - 1) / 2) * dodge
+        look = _look(one)
+        for layers in (True, False):  # a line joins the layers; nothing joins views that have no order
+            views = [view for view in one.cells if view.isdecimal() == layers]
+            if not views:
+                continue
+            x = np.array([positions[view] + shift for view in views])
+            cells = [one.cells[view] for view in views]
+            value, low, high = 100 * np.array([(cell.value, cell.low, cell.high) for cell in cells]).T
+            ranged = one.seeds > 1
+            if ranged and layers and len(views) > 1:
+                axes.fill_between(x, low, high, color=look["color"], alpha=0.15, linewidth=0)
+            elif ranged:
+                axes.vlines(x, low, high, color=look["color"], alpha=0.25, linewidth=5)
+            else:  # around the middle: a percentile interval need not be symmetric, nor even contain the value
+                middle, half = (low + high) / 2, (high - low) / 2
+                axes.errorbar(x, middle, half, fmt="none", ecolor=look["color"], capsize=2, label=look["label"])
+            line = ("-" if one.trained else "--") if layers else "none"
+            axes.plot(x, value, linestyle=line, **look)
+
+
+def _draw_baselines(axes: Axes, levels: Mapping[str, float], between_words: str) -> None:
+    """Draw the baselines within the axis and name all of them in the right margin, where no data are."""
+    bottom, top = axes.get_ylim()
+    style: dict[str, Any] = {"transform": axes.get_yaxis_transform(), "fontsize": 7, "color": _GREY}
+    texts = {n: BASELINES[n].replace(" ", between_words) + f"\n{level:.1f}" for n, level in levels.items()}
+    below = [f"{texts[name]} ↓" for name, level in levels.items() if level < bottom]
+    above = [f"{texts[name]} ↑" for name, level in levels.items() if level > top]
+    axes.text(1.02, bottom, "\n".join(below), va="top", **style)
+    axes.text(1.02, top, "\n".join(above), va="bottom", **style)
+    inside = sorted((n for n, level in levels.items() if bottom <= level <= top), key=levels.__getitem__, reverse=True)
+    for name in inside:
+        line = _BASELINE_LINES[name]
+        axes.axhline(levels[name], color=_GREY, linewidth=1.0, linestyle=line, label=BASELINES[name], zorder=1)
+    room = (top - bottom) * 0.2  # for one name; two whose lines are nearer stand together, the higher line's first
+    touching = len(inside) == 2 and levels[inside[0]] - levels[inside[1]] < room
+    for group in [inside] if touching else [[name] for name in inside]:
+        half = len(group) * room / 2
+        place = min(max(float(np.mean([levels[name] for name in group])), bottom + half), top - half)
+        axes.text(1.02, place, "\n".join(texts[name] for name in group), va="center", **style)

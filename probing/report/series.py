@@ -1,0 +1,144 @@
+"""What the report shows of result rows, before it is drawn or set in a table: names for readers, one series an encoder.
+
+Where things stand on a figure's axes is decided here, from the numbers alone; how they look is decided in `figures`.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from probing.results import UNTRAINED, Measured, measured, ordered_views, select, trained_label
+
+BASELINES = {"majority": "majority class", "type-majority": "type majority"}
+"""Probes that see no vectors, and what readers see them called."""
+SUBSETS = {"all": "all examples", "ambiguous": "ambiguous word forms", "unseen": "unseen word forms"}
+"""Subsets of the examples, in the order of panels and columns, and what readers see them called."""
+TASK_NAMES = {
+    "pos-upos": "universal parts of speech",
+    "pos-xpos": "the treebank's parts of speech",
+    "pos-deprel": "dependency relations",
+}
+"""Tasks whose name needs spelling out; any other is called by its own name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """The accuracy of one encoder by view.
+
+    Attributes
+    ----------
+    encoder : str
+        The encoder's label, as in the rows.
+    family : int
+        The number of the network among those of the rows; a network and the same network untrained share it.
+    cells : mapping from view to Measured
+        Fractions, views in their order; views without a value are left out.
+    """
+
+    encoder: str
+    family: int
+    cells: dict[str, Measured]
+
+    @property
+    def trained(self) -> bool:
+        """Whether the network's weights are trained ones."""
+        return not self.encoder.endswith(UNTRAINED)
+
+    @property
+    def seeds(self) -> int:
+        """How many seeds stand behind a value; with more than one, the ends of a cell are their range."""
+        return max(cell.seeds for cell in self.cells.values())
+
+    @property
+    def n(self) -> int:
+        """How many examples stand behind a value."""
+        return max(cell.n for cell in self.cells.values())
+
+
+def accuracy_series(rows: pd.DataFrame, subset: str) -> list[Series]:
+    """Return a series for each encoder that has accuracies on `subset`, trained networks first.
+
+    `rows` are the accuracies of one task, corpus, split and probe. The family numbers do not depend on the subset.
+    """
+    encoders = list(dict.fromkeys(rows["encoder"]))
+    families = list(dict.fromkeys(trained_label(encoder) for encoder in encoders))
+    found = []
+    for encoder in sorted(encoders, key=lambda e: e.endswith(UNTRAINED)):
+        here = select(rows, encoder=encoder, subset=subset)
+        cells = {v: cell for v in ordered_views(here["view"]) if (cell := measured(select(here, view=v)))}
+        if cells:
+            found.append(Series(encoder, families.index(trained_label(encoder)), cells))
+    return found
+
+
+def baseline_levels(rows: pd.DataFrame, subset: str) -> dict[str, float]:
+    """Return the accuracy, in percent, of each baseline that has one on `subset`."""
+    cells = {probe: measured(select(rows, probe=probe, subset=subset)) for probe in BASELINES}
+    return {probe: cell.value * 100 for probe, cell in cells.items() if cell}
+
+
+def view_positions(series: Sequence[Series]) -> dict[str, float]:
+    """Place each view on the horizontal axis: layers at their number, the other views after a gap."""
+    views = ordered_views(view for one in series for view in one.cells)
+    layers = [view for view in views if view.isdecimal()]
+    others = [view for view in views if not view.isdecimal()]
+    last = int(layers[-1]) if layers else 0
+    step = max(1.4, last / 6)  # their names need more room than a layer's number
+    return {view: float(view) for view in layers} | {view: last + step * (i + 1) for i, view in enumerate(others)}
+
+
+def vertical_limits(series: Sequence[Series], levels: Mapping[str, float]) -> tuple[float, float]:
+    """Return the ends of the vertical axis, in percent.
+
+    A baseline lies within them if it takes up no more room again than the data do; beyond that it would squash what is
+    to be read.
+    """
+    ends = [100 * end for one in series for cell in one.cells.values() for end in (cell.low, cell.value, cell.high)]
+    bottom, top = float(np.nanmin(ends)), float(np.nanmax(ends))
+    span = max(top - bottom, 1.0)
+    inside = [level for level in levels.values() if bottom - span <= level <= top + span]
+    bottom, top = min([bottom, *inside]), max([top, *inside])
+    margin = 0.07 * max(top - bottom, 1.0)
+    return max(bottom - margin, 0.0), top + margin
+
+
+def shared_layer_names(series: Sequence[Series], layer_names: Mapping[str, Sequence[str]]) -> Sequence[str]:
+    """Return the layers' names where the encoders agree on them, none where they do not."""
+    known = {tuple(layer_names[one.encoder]) for one in series if one.encoder in layer_names}
+    return known.pop() if len(known) == 1 else ()
+
+
+def footnote(
+    data: str,
+    panels: Mapping[str, Sequence[Series]],
+    levels: Mapping[str, Mapping[str, float]],
+    confidence: float,
+) -> str:
+    """Say what the figure's numbers are of, and what each mark in it means; nothing that is not in it."""
+    series = next(iter(panels.values()))
+    limits = {subset: vertical_limits(drawn, levels[subset]) for subset, drawn in panels.items()}
+    parts = [
+        f"{data}. The panels' vertical axes differ." if len(panels) > 1 else f"{data}, n = {series[0].n:,} examples."
+    ]
+    if any(bottom > 0 for bottom, _ in limits.values()):
+        parts.append(
+            "Vertical axes do not start at 0." if len(panels) > 1 else "The vertical axis does not start at 0."
+        )
+    others = [view for view in view_positions(series) if not view.isdecimal()]
+    if others:
+        parts.append(f"{', '.join(others).capitalize()}: of all layers.")
+    if any(cell.seeds == 1 and not np.isnan(cell.low) for one in series for cell in one.cells.values()):
+        interval = f"{100 * confidence:g} % percentile interval"
+        parts.append(f"Bars: {interval} from resampling sentences, of each accuracy by itself.")
+    ranged = sorted({one.seeds for one in series if one.seeds > 1})
+    if ranged:
+        parts.append(f"Bands: lowest to highest of {' or '.join(map(str, ranged))} seeds, around their mean.")
+    if any(one.seeds == 1 for one in series if not one.trained):
+        parts.append("Untrained networks: one seed.")
+    if any("type-majority" in level for level in levels.values()):
+        parts.append("Type majority: the word form's most frequent label in train.")
+    if any(not limits[subset][0] <= x <= limits[subset][1] for subset in panels for x in levels[subset].values()):
+        parts.append("An arrow marks a baseline beyond the axis.")
+    return " ".join(parts)

@@ -1,0 +1,96 @@
+"""Result rows as Markdown tables, and how a measured number is written wherever the report shows one."""
+
+import math
+from collections.abc import Iterable, Sequence
+
+import pandas as pd
+
+from probing.report.series import BASELINES, SUBSETS
+from probing.results import UNTRAINED, Measured, measured, ordered_views, select
+
+_COLUMNS = (("dev", "all"), ("test", "all"), ("test", "ambiguous"), ("test", "unseen"))
+_NOTHING = "–"
+
+
+def markdown_table(header: Sequence[str], rows: Iterable[Sequence[str]], text_columns: int = 1) -> str:
+    """Return a Markdown table; the first `text_columns` columns are set left, the others, which are numbers, right."""
+    rules = [":--" if column < text_columns else "--:" for column in range(len(header))]
+    return "\n".join(
+        "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |" for cells in (header, rules, *rows)
+    )
+
+
+def percent(value: float) -> str:
+    """Write a fraction in percent, with the two decimals that test sets of some ten thousand examples allow."""
+    return f"{100 * value:.2f}"
+
+
+def ends(cell: Measured) -> str:
+    """Write an interval as [low, high], the range of several seeds as (lowest–highest)."""
+    if cell.seeds > 1:
+        return f"({percent(cell.low)}–{percent(cell.high)})"
+    return f"[{percent(cell.low)}, {percent(cell.high)}]" if not math.isnan(cell.low) else ""
+
+
+def accuracy_table(rows: pd.DataFrame, task: str, corpus: str, *, probe: str = "linear") -> str:
+    """Return the main table of one task: the baselines, then each network's views.
+
+    Parameters
+    ----------
+    rows : DataFrame with the columns `probing.results.COLUMNS`
+    task, corpus, probe : str
+        Which rows are shown.
+
+    Returns
+    -------
+    str
+        Accuracies in percent on dev, on test and on the subsets of test, each with its interval (or, of several seeds,
+        mean and range: the network's name says how many), and the penalty that was chosen. The highest number of a
+        trained network in a column is bold if no other view reaches it; columns without any value are left out.
+    """
+    rows = select(rows, task=task, corpus=corpus)
+    accuracy = select(rows, metric="accuracy")
+    probed = select(accuracy, probe=probe)
+    columns = [column for column in _COLUMNS if _size(accuracy, *column)]
+    lines = []
+    for baseline, name in BASELINES.items():
+        cells = [measured(select(accuracy, probe=baseline, split=s, subset=subset)) for s, subset in columns]
+        if any(cells):
+            lines.append([name, _NOTHING, *(_written(cell) for cell in cells), _NOTHING])
+    for encoder in dict.fromkeys(probed["encoder"]):
+        here = select(probed, encoder=encoder)
+        views = ordered_views(here["view"])
+        by_column = [[measured(select(here, split=s, subset=u, view=v)) for v in views] for s, u in columns]
+        best = [_only_highest(cells) if not encoder.endswith(UNTRAINED) else None for cells in by_column]
+        penalties = select(rows, probe=probe, encoder=encoder, metric="l2_penalty")
+        for index, view in enumerate(views):
+            written = [_written(cells[index], bold=index == top) for cells, top in zip(by_column, best, strict=True)]
+            seeds = max((cell.seeds for cells in by_column if (cell := cells[index])), default=1)
+            name = f"{encoder}, {seeds} seeds" if seeds > 1 else encoder
+            chosen = sorted(set(select(penalties, view=view)["value"]))
+            lines.append([name, view, *written, ", ".join(f"{value:g}" for value in chosen) or _NOTHING])
+    header = ["network", "view", *(_heading(accuracy, *column) for column in columns), "L2 penalty"]
+    return markdown_table(header, lines, text_columns=2)
+
+
+def _size(accuracy: pd.DataFrame, split: str, subset: str) -> int:
+    return int(select(accuracy, split=split, subset=subset)["n"].max() or 0) if len(accuracy) else 0
+
+
+def _heading(accuracy: pd.DataFrame, split: str, subset: str) -> str:
+    name = split if subset == "all" else f"{split}, {SUBSETS[subset]}"
+    return f"{name} (n = {_size(accuracy, split, subset):,})"
+
+
+def _written(cell: Measured | None, bold: bool = False) -> str:
+    if cell is None:
+        return _NOTHING
+    value = f"**{percent(cell.value)}**" if bold else percent(cell.value)
+    return f"{value} {ends(cell)}".rstrip()
+
+
+def _only_highest(cells: Sequence[Measured | None]) -> int | None:
+    """Return the index of the highest of several numbers as printed; None where two are highest or there is but one."""
+    printed = [float(percent(cell.value)) if cell else float("-inf") for cell in cells]
+    highest = max(printed)
+    return printed.index(highest) if len(printed) > 1 and printed.count(highest) == 1 else None

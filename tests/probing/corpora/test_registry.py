@@ -1,0 +1,147 @@
+"""Corpora by name and by file, what is said when they are missing, and sentences that two splits share."""
+
+from pathlib import Path
+
+import platformdirs
+import pytest
+
+from probing.corpora.registry import (
+    CORPORA,
+    FORMATS,
+    SPLITS,
+    corpus_files,
+    data_folder,
+    duplicate_sentences,
+    find_corpus,
+    load_split,
+)
+from probing.corpora.sentence import CorpusError, Sentence
+
+
+def conllu(*sentences: str) -> str:
+    rows = (
+        "".join(f"{i}\t{form}" + "\t_" * 8 + "\n" for i, form in enumerate(sentence.split(), start=1))
+        for sentence in sentences
+    )
+    return "\n".join(rows)
+
+
+def toy(*sentences: str) -> list[Sentence]:
+    return [Sentence(str(i), tuple(text.split()), {}, "toy", i) for i, text in enumerate(sentences)]
+
+
+@pytest.fixture
+def own_files(tmp_path: Path) -> dict[str, str]:
+    """Write a user's own corpus: two sentences to train on and one to test on."""
+    (tmp_path / "a.conllu").write_text(conllu("Rain fell", "Snow melts"), encoding="utf-8")
+    (tmp_path / "b.conllu").write_text(conllu("Hail fell"), encoding="utf-8")
+    return {"train": str(tmp_path / "a.conllu"), "test": str(tmp_path / "b.conllu")}
+
+
+def test_the_folder_is_probing_data_where_it_is_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PROBING_DATA", "~/corpora")
+    assert data_folder() == Path.home() / "corpora"
+
+
+def test_the_folder_is_the_users_data_directory_where_probing_data_is_empty_or_missing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    expected = platformdirs.user_data_path("layer-probing")
+    monkeypatch.setenv("PROBING_DATA", "")
+    assert data_folder() == expected
+    monkeypatch.delenv("PROBING_DATA")
+    assert data_folder() == expected
+
+
+@pytest.mark.parametrize("name", CORPORA)
+def test_every_registered_corpus_has_a_reader_three_splits_a_licence_and_a_public_source(name: str) -> None:
+    corpus = CORPORA[name]
+    assert corpus.name == name
+    assert corpus.format in FORMATS
+    assert tuple(corpus.files) == SPLITS
+    assert all(Path(file).parts[0] == name for file in corpus.files.values())
+    assert corpus.licence and corpus.description and corpus.size
+    assert corpus.source.startswith("https://")
+
+
+def test_an_unknown_name_offers_the_nearest_names() -> None:
+    with pytest.raises(CorpusError, match=r"^unknown corpus 'ud-english-etw'; did you mean ud-english-ewt\?$"):
+        find_corpus("ud-english-etw")
+
+
+def test_an_unknown_name_that_is_near_nothing_lists_all_names() -> None:
+    with pytest.raises(CorpusError, match=r"^unknown corpus '42'; known are ud-english-ewt, wsj-sample"):
+        corpus_files("42")
+
+
+def test_a_missing_corpus_says_where_it_was_looked_for_how_to_get_it_and_what_names_the_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PROBING_DATA", str(tmp_path))
+    with pytest.raises(CorpusError) as error:
+        corpus_files("ud-english-ewt")
+    message = str(error.value)
+    assert str(tmp_path / "ud-english-ewt" / "en_ewt-ud-train.conllu") in message
+    assert "https://github.com/UniversalDependencies/UD_English-EWT (CC BY-SA 4.0)" in message
+    assert "PROBING_DATA" in message
+    assert message.count("\n") == 1
+
+
+def test_a_registered_corpus_lies_in_the_folder_under_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PROBING_DATA", str(tmp_path))
+    (tmp_path / "wsj-sample").mkdir()
+    for split in SPLITS:
+        (tmp_path / "wsj-sample" / f"wsj-sample-{split}.conllu").write_text(conllu(f"{split} !"), encoding="utf-8")
+    assert corpus_files("wsj-sample")["dev"] == tmp_path / "wsj-sample" / "wsj-sample-dev.conllu"
+    assert [sentence.tokens for sentence in load_split("wsj-sample", "dev")] == [("dev", "!")]
+
+
+def test_a_users_own_files_are_a_corpus(own_files: dict[str, str]) -> None:
+    assert corpus_files(own_files) == {split: Path(file) for split, file in own_files.items()}
+    assert [sentence.tokens for sentence in load_split(own_files, "train")] == [("Rain", "fell"), ("Snow", "melts")]
+    assert [sentence.source for sentence in load_split(own_files, "test")] == [own_files["test"]]
+
+
+def test_a_missing_file_of_a_user_is_named_with_its_split(own_files: dict[str, str]) -> None:
+    with pytest.raises(CorpusError, match=r"^corpus of your own: there is no dev file nowhere\.conllu$"):
+        corpus_files(own_files | {"dev": "nowhere.conllu"})
+
+
+@pytest.mark.parametrize("corpus", [{}, {"training": "a.conllu"}])
+def test_a_mapping_without_splits_or_with_a_split_of_another_name_is_an_error(corpus: dict[str, str]) -> None:
+    with pytest.raises(CorpusError, match="for some of train, dev, test"):
+        corpus_files(corpus)
+
+
+def test_a_split_that_a_corpus_lacks_is_an_error_that_lists_those_it_has(own_files: dict[str, str]) -> None:
+    with pytest.raises(CorpusError, match=r"^no split 'dev' in this corpus; it has train, test$"):
+        load_split(own_files, "dev")
+
+
+def test_shared_sentences_are_counted_by_tokens_case_and_length_P43() -> None:
+    train = toy("Thanks !", "We saw the long rain .", "Never seen")
+    other = toy("Thanks !", "thanks !", "We saw the long rain .", "Thanks !", "Thanks", "New")
+    assert duplicate_sentences(train, other) == 3
+    assert duplicate_sentences(train, other, min_tokens=3) == 1
+    assert duplicate_sentences(train, []) == duplicate_sentences([], other) == 0
+
+
+@pytest.mark.real_data
+def test_ewt_train_shares_94_sentences_with_test_and_68_with_dev_P43(
+    data_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PROBING_DATA", str(data_dir))
+    train, dev, test = (load_split("ud-english-ewt", split) for split in SPLITS)
+    assert duplicate_sentences(train, test) == 94
+    assert duplicate_sentences(train, test, min_tokens=5) == 3
+    assert duplicate_sentences(train, dev) == 68
+    # 810 is the number of sentences that repeat an earlier one, token for token and case-sensitively; counted with
+    # their first occurrences they are 1,236, and by the `# text` comment 809.
+    assert len(train) - len({sentence.tokens for sentence in train}) == 810
+
+
+@pytest.mark.real_data
+def test_every_registered_file_is_where_the_registry_says(data_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PROBING_DATA", str(data_dir))
+    for name in CORPORA:
+        assert set(corpus_files(name)) == set(SPLITS)

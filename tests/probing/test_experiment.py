@@ -1,0 +1,178 @@
+"""The whole road: a config in, rows and a report out; the same bytes every time, whatever happened on the way."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+import yaml
+
+from bilm.errors import UserError
+from probing.config import ExperimentConfig
+from probing.experiment import run_experiment
+from probing.features import FeatureStore
+from probing.results import read_rows
+from tests.probing.toy import save_network, write_treebank
+
+
+@pytest.fixture
+def document(tmp_path: Path) -> dict[str, Any]:
+    network = save_network(tmp_path / "tiny", seed=3)
+    corpus = write_treebank(tmp_path / "treebank")
+    return {
+        "name": "toy",
+        "tasks": [{"task": "pos", "corpus": corpus}, {"task": "pos", "corpus": corpus, "column": "xpos"}],
+        "encoders": [{"bilm": network}, {"bilm": network, "untrained": [0, 1]}],
+        "probes": ["majority", "type-majority", {"probe": "linear", "penalties": [0.0001, 0.01]}],
+        "bootstrap": {"samples": 200},
+    }
+
+
+def run(document: dict[str, Any], folder: Path, **arguments: Any) -> Path:
+    config = ExperimentConfig.model_validate(document)
+    return run_experiment(config, folder / "results", store=FeatureStore(folder / "cache"), **arguments).folder
+
+
+def test_every_cell_of_the_grid_has_a_row_for_each_split_and_subset(document: dict[str, Any], tmp_path: Path) -> None:
+    rows = read_rows(run(document, tmp_path) / "results.csv")
+    accuracy = rows[rows["metric"] == "accuracy"]
+    # 2 tasks x (2 baselines + 3 networks x 5 views) x 2 splits x 3 subsets
+    assert len(accuracy) == 2 * (2 + 3 * 5) * 2 * 3
+    assert set(accuracy["view"]) == {"", "0", "1", "2", "mean", "concat"}
+    untrained = accuracy[accuracy["encoder"] == "tiny (untrained)"]
+    assert set(untrained["encoder_seed"]) == {"0", "1"}
+    inside = accuracy.dropna(subset=["value"])
+    assert ((inside["ci_low"] <= inside["value"]) & (inside["value"] <= inside["ci_high"])).all()
+
+
+def test_baselines_have_the_values_that_a_hand_can_count(document: dict[str, Any], tmp_path: Path) -> None:
+    document["encoders"], document["probes"] = [], ["majority", "type-majority"]
+    document["tasks"] = document["tasks"][:1]
+    texts = {
+        "train": [("saw", "NOUN"), ("saw", "VERB"), ("saw", "VERB"), ("goose", "NOUN"), ("lamp", "NOUN")],
+        "dev": [("lamp", "NOUN")],
+        "test": [("saw", "VERB"), ("saw", "NOUN"), ("boat", "NOUN"), ("boat", "VERB")],
+    }
+    for split, words in texts.items():
+        lines = [f"{i}\t{word}\t_\t{tag}\t_\t_\t_\t_\t_\t_" for i, (word, tag) in enumerate(words, start=1)]
+        Path(document["tasks"][0]["corpus"][split]).write_text("\n".join(lines) + "\n\n", encoding="utf-8")
+    rows = read_rows(run(document, tmp_path) / "results.csv")
+    test = rows[rows["split"] == "test"].set_index(["probe", "subset"])["value"]
+    assert test["majority", "all"] == 0.5  # NOUN, 2 of 4
+    assert test["type-majority", "all"] == 0.5  # saw -> VERB, boat -> NOUN
+    assert test["type-majority", "ambiguous"] == 0.5  # the two saws
+    assert test["type-majority", "unseen"] == 0.5  # the two boats
+
+
+def test_a_label_that_train_lacks_counts_as_wrong_and_is_listed_P34(document: dict[str, Any], tmp_path: Path) -> None:
+    document["tasks"], document["encoders"] = document["tasks"][:1], document["encoders"][:1]
+    path = Path(document["tasks"][0]["corpus"]["test"])
+    text = path.read_text(encoding="utf-8")
+    n_tokens = sum(line[:1].isdigit() for line in text.splitlines())
+    path.write_text(text.replace("\tPUNCT\t", "\tSYM\t"), encoding="utf-8")
+    n_symbols = text.count("\tPUNCT\t")
+    folder = run(document, tmp_path)
+    rows = read_rows(folder / "results.csv")
+    test = rows[(rows["split"] == "test") & (rows["subset"] == "all")]
+    assert (test["n"] == n_tokens).all(), "nothing leaves the denominator"
+    assert (test["value"] <= 1 - n_symbols / n_tokens + 1e-6).all()
+    assert "SYM" in (folder / "report.md").read_text(encoding="utf-8")
+
+
+def test_the_same_config_gives_the_same_bytes_under_any_hash_seed_P41(document: dict[str, Any], tmp_path: Path) -> None:
+    config = tmp_path / "toy.yaml"
+    config.write_text(yaml.safe_dump(document), encoding="utf-8")
+    outputs = []
+    for hash_seed in ("0", "4242"):
+        folder = tmp_path / hash_seed
+        environment = os.environ | {"PYTHONHASHSEED": hash_seed, "PROBING_CACHE": str(folder / "cache")}
+        command = [sys.executable, "-m", "probing", "run", str(config), "--out", str(folder)]
+        subprocess.run(command, env=environment, check=True, capture_output=True)
+        outputs.append(
+            {
+                path.name: path.read_bytes()
+                for path in sorted((folder / "toy").rglob("*.*"))
+                if "predictions" not in str(path)
+            }
+        )
+    assert outputs[0].keys() >= {"results.csv", "report.md", "environment.json", "config.yaml"}
+    for name, content in outputs[0].items():
+        assert content == outputs[1][name], f"{name} differs"
+
+
+def test_what_is_done_is_not_done_again_and_fresh_does_it(document: dict[str, Any], tmp_path: Path) -> None:
+    config = ExperimentConfig.model_validate(document)
+    store = FeatureStore(tmp_path / "cache")
+    first = run_experiment(config, tmp_path, store=store)
+    second = run_experiment(config, tmp_path, store=store)
+    third = run_experiment(config, tmp_path, store=store, fresh=True)
+    n_cells = 2 * (2 + 3 * 5)
+    assert (first.n_fitted, first.n_kept) == (n_cells, 0)
+    assert (second.n_fitted, second.n_kept) == (0, n_cells)
+    assert (third.n_fitted, third.n_kept) == (n_cells, 0)
+    pd.testing.assert_frame_equal(first.rows, second.rows)
+
+
+def test_changed_data_or_settings_are_fitted_anew(document: dict[str, Any], tmp_path: Path) -> None:
+    document["tasks"], document["encoders"] = document["tasks"][:1], document["encoders"][:1]
+    run(document, tmp_path)
+    document["probes"][2]["penalties"] = [0.5, 0.01]
+    config = ExperimentConfig.model_validate(document)
+    outcome = run_experiment(config, tmp_path / "results", store=FeatureStore(tmp_path / "cache"))
+    assert (outcome.n_fitted, outcome.n_kept) == (5, 2)
+    path = Path(document["tasks"][0]["corpus"]["train"])
+    path.write_text(path.read_text(encoding="utf-8").replace("\tNOUN\t", "\tPROPN\t", 1), encoding="utf-8")
+    outcome = run_experiment(config, tmp_path / "results", store=FeatureStore(tmp_path / "cache"))
+    assert (outcome.n_fitted, outcome.n_kept) == (7, 0)
+
+
+def test_a_run_that_was_killed_goes_on_and_ends_with_the_same_bytes(document: dict[str, Any], tmp_path: Path) -> None:
+    undisturbed = run(document, tmp_path / "undisturbed")
+    config = tmp_path / "toy.yaml"
+    config.write_text(yaml.safe_dump(document), encoding="utf-8")
+    environment = os.environ | {"PROBING_CACHE": str(tmp_path / "cache")}
+    command = [sys.executable, "-m", "probing", "run", str(config), "--out", str(tmp_path / "killed")]
+    predictions = tmp_path / "killed" / "toy" / "predictions"
+    for n_files in (1, 9, 20):
+        process = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        while process.poll() is None and (not predictions.exists() or len(list(predictions.glob("*.npz"))) < n_files):
+            time.sleep(0.01)
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+    subprocess.run(command, env=environment, check=True, capture_output=True)
+    for name in ("results.csv", "report.md", "environment.json"):
+        assert (tmp_path / "killed" / "toy" / name).read_bytes() == (undisturbed / name).read_bytes()
+
+
+def test_a_damaged_prediction_file_is_made_again(document: dict[str, Any], tmp_path: Path) -> None:
+    folder = run(document, tmp_path)
+    before = (folder / "results.csv").read_bytes()
+    for path in list((folder / "predictions").iterdir())[:3]:
+        path.write_bytes(path.read_bytes()[:100])
+    run(document, tmp_path)
+    assert (folder / "results.csv").read_bytes() == before
+
+
+def test_training_data_of_one_class_are_refused_P35(document: dict[str, Any], tmp_path: Path) -> None:
+    path = Path(document["tasks"][0]["corpus"]["train"])
+    path.write_text("1\tgoose\t_\tNOUN\tNN\t_\t_\t_\t_\t_\n\n", encoding="utf-8")
+    with pytest.raises(UserError, match=r"pos-upos: the training data have one label only \(NOUN\)"):
+        run(document, tmp_path)
+
+
+def test_a_sentence_of_test_that_stands_in_train_is_warned_of_with_a_count_P43(
+    document: dict[str, Any], tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    files = document["tasks"][0]["corpus"]
+    train, test = Path(files["train"]), Path(files["test"])
+    long = "".join(f"{i}\tunique{i}\t_\tNOUN\tNN\t_\t_\t_\t_\t_\n" for i in range(1, 7)) + "\n"
+    train.write_text(train.read_text(encoding="utf-8") + long, encoding="utf-8")
+    test.write_text(long, encoding="utf-8")
+    folder = run(document, tmp_path)
+    assert "pos-upos: 1 of 1 test sentences also stand in train (1 of them with at least 5 tokens)" in caplog.text
+    assert "also" in (folder / "report.md").read_text(encoding="utf-8")
