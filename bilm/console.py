@@ -41,7 +41,7 @@ def run(app: typer.Typer) -> None:
 
 
 def progress_bar() -> Progress:
-    """Return a bar on standard error that vanishes when it is done."""
+    """Return a bar on standard error that vanishes when it is done; nothing where that is no terminal."""
     return Progress(
         TextColumn("{task.description}"),
         BarColumn(),
@@ -49,6 +49,7 @@ def progress_bar() -> Progress:
         TimeRemainingColumn(),
         console=console,
         transient=True,
+        disable=not console.is_terminal,
     )
 
 

@@ -5,6 +5,7 @@ import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,8 +32,9 @@ class Predictions:
 def write_predictions(path: Path, key: str, predictions: Predictions) -> None:
     """Write a cell's file, atomically."""
     header = json.dumps({"key": key, "facts": dict(predictions.facts)})
+    arrays: dict[str, Any] = {"header": np.array(header), **predictions.labels}
     with atomic_path(path) as temporary, temporary.open("wb") as file:
-        np.savez_compressed(file, header=np.array(header), **dict(predictions.labels))
+        np.savez_compressed(file, **arrays)
 
 
 def read_predictions(path: Path, key: str) -> Predictions | None:
