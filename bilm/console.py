@@ -25,8 +25,11 @@ def run(app: typer.Typer) -> None:
     """
     arguments = sys.argv[1:]
     debug = "--debug" in arguments
-    handler = RichHandler(console=console, show_time=False, show_path=False)
-    logging.basicConfig(level=logging.INFO, format="%(message)s", handlers=[handler])
+    if console.is_terminal:
+        handler = RichHandler(console=console, show_time=False, show_path=False)
+        logging.basicConfig(level=logging.INFO, format="%(message)s", handlers=[handler])
+    else:  # a log file: one line a message, whatever its length
+        logging.basicConfig(level=logging.INFO, format="%(levelname)s %(message)s", stream=sys.stderr)
     try:
         app([argument for argument in arguments if argument != "--debug"])
     except UserError as error:

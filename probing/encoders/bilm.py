@@ -7,7 +7,7 @@ from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import Field
+from pydantic import Field, field_validator
 
 from bilm.checkpoint import find_model, load_config
 from bilm.config import ARCHITECTURES, BiLMConfig
@@ -63,6 +63,15 @@ class BilmEncoderConfig(EncoderConfig):
     state: Literal["reset", "carry", "warm"] = "reset"
     device: str = "auto"
     name: str | None = None
+
+    @field_validator("untrained")
+    @classmethod
+    def _seeds_differ(cls, seeds: tuple[int, ...] | None) -> tuple[int, ...] | None:
+        if seeds and (len(set(seeds)) < len(seeds) or min(seeds) < 0):
+            raise ValueError(
+                f"seeds are distinct and not negative, not {list(seeds)}: the same seed is the same network"
+            )
+        return seeds
 
     @property
     def label(self) -> str:

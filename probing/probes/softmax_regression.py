@@ -31,6 +31,9 @@ _CURVATURE_CHUNKS = 4  # so many of them at a time where the Hessian's blocks ar
 _WARM_UP_EVERY, _WARM_UP_STEPS = 8, 6
 _REFRESH_AT = (0, 3, 7, 12, 18, 25, 35, 50, 75, 100, 150)  # iterations before which the preconditioner is rebuilt
 _MEMORY = 20  # L-BFGS pairs a problem keeps
+_WIDEST = (
+    1024  # features from which on all classes share one block: the eigenvectors of each would cost more than passes
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,10 +75,10 @@ class _Curvature:
     With the bias eliminated the rest is diagonal in the eigenbasis of `C`, for every penalty.
     """
 
-    basis: Tensor  # [n_classes, d, d], eigenvectors of C in columns
-    values: Tensor  # [n_classes, d]
-    mean: Tensor  # [n_classes, d], the m
-    mass: Tensor  # [n_classes], the a
+    basis: Tensor  # [n_classes or 1, d, d], eigenvectors of C in columns
+    values: Tensor  # [n_classes or 1, d]
+    mean: Tensor  # [n_classes or 1, d], the m
+    mass: Tensor  # [n_classes or 1], the a
 
 
 @dataclass(slots=True)
@@ -358,7 +361,8 @@ def _measure_curvature(rows: _Rows, labels: list[Tensor], problems: list[_Proble
     size = _CURVATURE_CHUNKS * rows.size  # fewer, larger products for the [n_classes, d + 1, d + 1] they are added to
     share = max(1, _sample_size(rows) * size * every // rows.n)  # rows a class takes from a chunk
     for target, _, n_classes, own in _by_target(problems):
-        blocks = torch.zeros(n_classes, rows.d + 1, rows.d + 1, dtype=rows.dtype)
+        n_blocks = n_classes if rows.d <= _WIDEST else 1
+        blocks = torch.zeros(n_blocks, rows.d + 1, rows.d + 1, dtype=rows.dtype)
         masses = torch.zeros(len(own), n_classes, dtype=torch.float64)
         joint = torch.cat([problem.point for problem in own]).T.to(rows.dtype)
         seen = 0
@@ -371,6 +375,8 @@ def _measure_curvature(rows: _Rows, labels: list[Tensor], problems: list[_Proble
             weights = (probabilities * (1 - probabilities) + (probabilities - gold).square()) / 2
             masses += weights.sum(0, dtype=torch.float64)
             weights = weights.mean(1)  # [n_rows, n_classes]
+            if n_blocks == 1:
+                weights = weights.mean(1, keepdim=True)
             if share >= len(chunk):
                 blocks += torch.einsum("nk,ni,nj->kij", weights, chunk, chunk)
                 continue
@@ -386,4 +392,5 @@ def _measure_curvature(rows: _Rows, labels: list[Tensor], problems: list[_Proble
         values, basis = torch.linalg.eigh(covariance / seen)
         shared = _Curvature(basis, values.clamp_(min=0), mean, mass / seen)
         for problem, own_mass in zip(own, masses, strict=True):
-            problem.curvature, problem.scale = shared, (own_mass / masses.mean(0)).to(rows.dtype)
+            problem.curvature = shared
+            problem.scale = (own_mass / (masses.mean(0) if n_blocks > 1 else masses.mean())).to(rows.dtype)

@@ -59,6 +59,7 @@ def test_an_override_reaches_into_lists_and_is_read_as_yaml(tmp_path: Path) -> N
         ("bilm: some/model", "bert: some/model", "expected {KIND: MODEL, ...} with one of bilm as KIND"),
         ("untrained: [0, 1]", "untrained: [a]", "encoders.1.untrained.0"),
         ("untrained: [0, 1]", "untrained: []", "encoders.1.untrained"),
+        ("untrained: [0, 1]", "untrained: [3, 3]", "the same seed is the same network"),
         ("name: toy", "name: ../toy", "name"),
         ("ud-english-ewt}", "ud-english-ewt, column: form}", "tasks.0.column"),
         ("majority, linear", "linear, linear", "probes: 'linear' stands twice"),
