@@ -98,7 +98,7 @@ class BilmEncoderConfig(EncoderConfig):
             description = f"trained weights of {self.bilm}"
         else:
             model = BiLM(self._shape(), seed=seed)
-            description = f"the shape of {self.bilm} with random weights (seed {seed})"
+            description = f"the shape of {self.bilm} with random weights"
         lstm = model.config.lstm
         description += f": {lstm.n_layers} layers, LSTM {lstm.dim} projected to {lstm.projection_dim} in each direction"
         return BilmEncoder(model, self.state, self.device, description)
