@@ -10,7 +10,7 @@ import torch
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 
-from bilm.config import ARCHITECTURES, BiLMConfig, read_config
+from bilm.config import ARCHITECTURES, BiLMConfig, ConfigError, read_config
 from bilm.files import atomic_path
 from bilm.model import BiLM
 from bilm.official import ModelError, find_official, load_official
@@ -88,6 +88,9 @@ def load_native(folder: Path) -> BiLM:
         tensors = load_file(path)
     except (OSError, SafetensorError) as error:
         raise ModelError(f"{path}: expected safetensors weights: {error}") from error
+    for name, tensor in tensors.items():
+        if not tensor.is_floating_point() or not bool(torch.isfinite(tensor).all()):
+            raise ModelError(f"{path}: {name} has a value that is not finite, or no floating-point numbers")
     vocabulary = Vocabulary.read(folder / "vocab.txt") if "output.weight" in tensors else None
     model = BiLM(config, seed=None, vocabulary=vocabulary)
     expected = {name: tuple(tensor.shape) for name, tensor in model.state_dict().items()}
@@ -108,7 +111,7 @@ def save_native(model: BiLM, folder: Path) -> None:
     ModelError
         If the folder holds anything but a native model: it would be lost.
     """
-    if folder.exists() and (not folder.is_dir() or {path.name for path in folder.iterdir()} - _FILES):
+    if folder.exists() and not (folder.is_dir() and _is_ours(folder)):
         raise ModelError(f"{folder}: holds other things than a native model; give the name of a new folder")
     with atomic_path(folder) as temporary:
         temporary.mkdir(parents=True)
@@ -119,3 +122,17 @@ def save_native(model: BiLM, folder: Path) -> None:
         (temporary / "model.safetensors").chmod((temporary / "config.json").stat().st_mode)
         if model.vocabulary is not None:
             model.vocabulary.write(temporary / "vocab.txt")
+
+
+def _is_ours(folder: Path) -> bool:
+    """Tell whether a folder is empty or a native model and nothing else: the only thing that may be replaced."""
+    content = list(folder.iterdir())
+    if not content:
+        return True
+    if any(path.name not in _FILES or not path.is_file() for path in content):
+        return False
+    try:
+        read_config(folder / "config.json")
+    except ConfigError:
+        return False
+    return True

@@ -12,6 +12,7 @@ import typer
 from bilm import console
 from bilm.checkpoint import find_model, load_model, save_native
 from bilm.embedder import Embedder, Layers
+from bilm.errors import UserError
 from bilm.files import atomic_path
 from bilm.official import save_official
 from bilm.text import read_sentences
@@ -74,6 +75,7 @@ def embed(
 
     Example: bilm embed my-model/ sentences.txt --out vectors.hdf5
     """
+    _refuse_to_overwrite_input(out, model, text)
     network = load_model(model)
     choose = _layer_choice(layers, network.n_layers)
     embedder = Embedder(network, state=state.value, device=device)
@@ -124,11 +126,18 @@ def _layer_choice(layers: str, n_layers: int) -> Callable[[Layers], Layers]:
         return lambda vectors: vectors.mean(axis=0, dtype=np.float32)
     if layers == "top":
         return lambda vectors: vectors[-1]
-    if layers.isdecimal() and int(layers) <= n_layers:
+    if layers in map(str, range(n_layers + 1)):
         return lambda vectors: vectors[int(layers)]
     raise typer.BadParameter(
         f"{layers!r}: this model takes all, top, average, or a layer from 0 to {n_layers}", param_hint="--layers"
     )
+
+
+def _refuse_to_overwrite_input(out: Path, model: str, text: Path) -> None:
+    found = find_model(model)
+    inputs = [text, *(found.iterdir() if isinstance(found, Path) else found)]
+    if out.exists() and any(path.exists() and path.samefile(out) for path in inputs):
+        raise UserError(f"{out}: is read as input; give the name of another file for the output")
 
 
 def _count_lines(path: Path) -> int:

@@ -5,15 +5,19 @@ two.
 """
 
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, PositiveFloat, PositiveInt, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, PositiveFloat, ValidationError, model_validator
 
 from bilm.errors import UserError
 
 
 class ConfigError(UserError):
     """An options file that cannot describe a network; the message names the file and the field."""
+
+
+# Far above any real network: what is beyond is a slip, and would ask for more memory than there is.
+_Size = Annotated[int, Field(gt=0, le=2**17)]
 
 
 class _Section(BaseModel):
@@ -23,7 +27,7 @@ class _Section(BaseModel):
 class CharacterEmbeddingConfig(_Section):
     """The table of byte vectors."""
 
-    dim: PositiveInt
+    dim: _Size
 
 
 class CharCNNConfig(_Section):
@@ -47,10 +51,10 @@ class CharCNNConfig(_Section):
     """
 
     embedding: CharacterEmbeddingConfig
-    filters: tuple[tuple[PositiveInt, PositiveInt], ...] = Field(min_length=1)
+    filters: tuple[tuple[_Size, _Size], ...] = Field(min_length=1)
     activation: Literal["relu", "tanh"] = "relu"
-    n_highway: int = Field(default=0, ge=0)
-    max_characters_per_token: int = Field(default=50, ge=3)
+    n_highway: int = Field(default=0, ge=0, le=1000)
+    max_characters_per_token: int = Field(default=50, ge=3, le=2**17)
     n_characters: Literal[261, 262] = 262
 
     @model_validator(mode="after")
@@ -85,9 +89,9 @@ class LSTMConfig(_Section):
         Add a layer's input to its output, from the second layer on.
     """
 
-    dim: PositiveInt
-    projection_dim: PositiveInt
-    n_layers: PositiveInt
+    dim: _Size
+    projection_dim: _Size
+    n_layers: Annotated[int, Field(gt=0, le=1000)]
     cell_clip: PositiveFloat | None = None
     proj_clip: PositiveFloat | None = None
     use_skip_connections: bool = False
@@ -126,7 +130,7 @@ def read_config(path: Path) -> BiLMConfig:
         If the file is missing, is no JSON, or lacks or mistypes a field; one line that names file and field.
     """
     try:
-        return BiLMConfig.model_validate_json(path.read_bytes())
+        return BiLMConfig.model_validate_json(path.read_bytes().removeprefix(b"\xef\xbb\xbf"))
     except OSError as error:
         raise ConfigError(f"{path}: cannot be read ({error.strerror})") from error
     except ValidationError as error:

@@ -1,8 +1,10 @@
 """What the two command lines share: errors without tracebacks, messages on standard error, progress bars."""
 
 import logging
+import signal
 import sys
 from collections.abc import Iterable, Iterator
+from types import FrameType
 from typing import TypeVar
 
 import typer
@@ -18,11 +20,17 @@ console = Console(stderr=True, soft_wrap=True, highlight=False)
 """Everything but a command's result goes here, so that results can be piped."""
 
 
-def run(app: typer.Typer) -> None:
-    """Run a command line: exit code 0 done, 1 failed, 2 wrong usage, 130 interrupted.
+class _Stopped(BaseException):
+    """Ctrl-C or SIGTERM. No KeyboardInterrupt: the command-line library would swallow that one."""
 
-    `--debug`, anywhere on the line, shows the traceback of an error.
+
+def run(app: typer.Typer, when_stopped: str = "stopped; nothing half-written is left") -> None:
+    """Run a command line: exit code 0 done, 1 failed, 2 wrong usage, 130 or 143 stopped by Ctrl-C or SIGTERM.
+
+    `--debug`, anywhere on the line, shows the traceback of an error. `when_stopped` is what a stopped command says.
     """
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, _stop)
     arguments = sys.argv[1:]
     debug = "--debug" in arguments
     if console.is_terminal:
@@ -34,11 +42,13 @@ def run(app: typer.Typer) -> None:
         app([argument for argument in arguments if argument != "--debug"])
     except UserError as error:
         _fail(str(error), debug)
-    except KeyboardInterrupt:
-        console.print("interrupted", style="yellow")
-        sys.exit(130)
+    except _Stopped as stopped:
+        console.print(when_stopped)
+        sys.exit(128 + int(stopped.args[0]))
     except BrokenPipeError:
         sys.exit(1)
+    except OSError as error:
+        _fail(f"{error.filename}: {error.strerror}" if error.filename else str(error), debug)
     except Exception as error:  # the last resort of a command line: one line instead of a traceback
         _fail(f"unexpected {type(error).__name__}: {error} (--debug shows where)", debug)
 
@@ -60,6 +70,10 @@ def track(items: Iterable[_Item], description: str, total: int) -> Iterator[_Ite
     """Pass items on and show how many of `total` have gone by."""
     with progress_bar() as progress:
         yield from progress.track(items, total=total, description=description)
+
+
+def _stop(number: int, frame: FrameType | None) -> None:
+    raise _Stopped(number)
 
 
 def _fail(message: str, debug: bool) -> None:

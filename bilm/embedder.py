@@ -195,8 +195,8 @@ def _usable_device(device: str | torch.device) -> torch.device:
         device = "cuda" if torch.cuda.is_available() else "cpu"
     try:
         usable = torch.device(device)
-        torch.zeros(1, device=usable)
-    except (RuntimeError, AssertionError) as error:
+        torch.zeros(1, device=usable).cpu()
+    except (RuntimeError, AssertionError, NotImplementedError) as error:
         # PyTorch's message can go on for a page; its first line says what is wrong.
         raise UserError(f"device {str(device)!r} cannot be used here: {str(error).splitlines()[0]}") from error
     return usable

@@ -13,13 +13,14 @@ from bilm.errors import UserError
 def atomic_path(path: Path) -> Iterator[Path]:
     """Give a temporary path beside `path`; rename it to `path` when the block succeeds, remove it when it fails.
 
-    The block writes a file there, or makes a folder there and fills it. An existing file or folder is replaced only on
-    success.
+    The block writes a file there, or makes a folder there and fills it. What exists is replaced only on success, a file
+    only by a file and a folder only by a folder; a link is followed.
 
     Parameters
     ----------
     path : Path
-        The final file or folder. The folder that holds it is created where it is missing.
+        The final file or folder. The folder that holds it is created where it is missing. Whoever writes a folder makes
+        sure first that nothing is lost with the old one.
 
     Yields
     ------
@@ -29,8 +30,13 @@ def atomic_path(path: Path) -> Iterator[Path]:
     Raises
     ------
     UserError
-        If it cannot be written or the disk is full; the message names `path`.
+        If it cannot be written, the disk is full, or something of another kind is there; the message names `path`.
     """
+    path = Path(os.path.realpath(path))
+    if path.exists() and not (path.is_file() or path.is_dir()):
+        raise UserError(f"{path}: not a regular file: it cannot be replaced")
+    if not path.name:
+        raise UserError(f"{path}: is a folder")
     # The process id keeps two runs that write the same file from writing into each other's temporary file.
     temporary = path.with_name(f".{path.stem}.{os.getpid()}{path.suffix}")
     try:
@@ -58,6 +64,8 @@ def write_text(path: Path, text: str) -> None:
 
 def _replace(new: Path, old: Path) -> None:
     """Rename `new` to `old`. A full folder cannot be renamed over: the old one steps aside first."""
+    if old.exists() and old.is_dir() != new.is_dir():
+        raise UserError(f"{old}: is a {'folder' if old.is_dir() else 'file'}: it is left as it is")
     if not old.is_dir():
         new.replace(old)
         return

@@ -14,7 +14,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from bilm.config import read_config
+from bilm.config import ConfigError, read_config
 from bilm.errors import UserError
 from bilm.files import atomic_path, write_text
 from bilm.lstm import ProjectedLSTM
@@ -77,8 +77,10 @@ def load_official(options: Path, weights: Path) -> BiLM:
     model = BiLM(read_config(options), seed=None)
     try:
         with h5py.File(weights, "r") as file:
-            for dataset in _datasets(model):
+            datasets = list(_datasets(model))
+            for dataset in datasets:
                 dataset.from_official(torch.from_numpy(_read(file, dataset, weights)))
+            _refuse_unexpected(file, {dataset.name for dataset in datasets}, weights)
     # A damaged file can make the HDF5 library raise almost anything.
     except (OSError, RuntimeError, ValueError, KeyError) as error:
         raise ModelError(f"{weights}: expected HDF5 weights of a biLM, found {_describe(weights)}") from error
@@ -86,7 +88,14 @@ def load_official(options: Path, weights: Path) -> BiLM:
 
 
 def save_official(model: BiLM, folder: Path) -> None:
-    """Write `options.json` and `weights.hdf5` into `folder`; an output layer has no place in the format."""
+    """Write `options.json` and `weights.hdf5` into `folder`; an output layer has no place in the format.
+
+    Raises
+    ------
+    ModelError
+        If the folder holds other options or weights: they would be lost, or the two models confused.
+    """
+    _refuse_to_overwrite(folder)
     options = model.config.model_copy(
         # 262 is what the reference code wants for prediction, which is what the files are for.
         update={"char_cnn": model.config.char_cnn.model_copy(update={"n_characters": 262})}
@@ -95,6 +104,19 @@ def save_official(model: BiLM, folder: Path) -> None:
         for dataset in _datasets(model):
             file.create_dataset(dataset.name, data=dataset.to_official().cpu().contiguous().numpy())
     write_text(folder / "options.json", options.model_dump_json(indent=2, exclude_none=True) + "\n")
+
+
+def _refuse_to_overwrite(folder: Path) -> None:
+    ours = {folder / "options.json", folder / "weights.hdf5"}
+    present = {*folder.glob("*options.json"), *folder.glob("*weights.hdf5")}
+    try:
+        if folder / "options.json" in present:
+            read_config(folder / "options.json")
+        others = sorted(present - ours) or sorted(path for path in present if not path.is_file())
+    except ConfigError:
+        others = [folder / "options.json"]
+    if others:
+        raise ModelError(f"{others[0]}: would be lost or confused with the new model; give the name of a new folder")
 
 
 def find_official(folder: Path) -> tuple[Path, Path] | None:
@@ -148,6 +170,15 @@ def _read(file: h5py.File, dataset: _Dataset, path: Path) -> NDArray[np.float32]
     if not np.isfinite(values).all():
         raise ModelError(f"{path}: dataset {dataset.name} has a value that is not finite")
     return values
+
+
+def _refuse_unexpected(file: h5py.File, expected: set[str], path: Path) -> None:
+    """Refuse parts of a network that the options do not speak of, such as a third layer."""
+    found: list[str] = []
+    file.visititems(lambda name, item: found.append(name) if isinstance(item, h5py.Dataset) else None)
+    unexpected = [name for name in found if name.startswith(("RNN_", "CNN")) and name not in expected]
+    if unexpected:
+        raise ModelError(f"{path}: dataset {unexpected[0]} belongs to a larger network than the options describe")
 
 
 def _contents(file: h5py.File) -> str:

@@ -11,6 +11,7 @@ from rich.table import Table
 from bilm import console
 from bilm.checkpoint import shipped_models
 from bilm.config import ARCHITECTURES
+from bilm.errors import UserError
 from bilm.version import __version__
 from probing.config import load_experiment
 from probing.corpora import CORPORA, data_folder
@@ -119,13 +120,20 @@ def list_parts() -> None:
     )
     for title, parts in (("Tasks", TASKS), ("Encoders", ENCODERS), ("Probes", PROBES)):
         _table(screen, title, [(name, (part.__doc__ or "").partition("\n")[0]) for name, part in parts.items()])
-    experiments = sorted(Path("experiments").rglob("*.yaml"))
-    _table(screen, "Experiments", [(str(path), load_experiment(path).question) for path in experiments])
+    experiments = sorted(Path("experiments").glob("*.yaml"))
+    _table(screen, "Experiments", [(str(path), _question(path)) for path in experiments])
 
 
 def main() -> None:
     """Run the command line."""
-    console.run(app)
+    console.run(app, when_stopped="stopped; what is done is kept: the same command goes on from there")
+
+
+def _question(path: Path) -> str:
+    try:
+        return load_experiment(path).question
+    except UserError as error:
+        return f"cannot be run: {error}"
 
 
 def _table(screen: Console, title: str, rows: list[tuple[str, ...]]) -> None:

@@ -7,11 +7,11 @@ from typing import Annotated, Any, TypeVar
 
 import yaml
 from pydantic import (
+    AfterValidator,
     BaseModel,
     BeforeValidator,
     ConfigDict,
     Field,
-    PositiveInt,
     SerializeAsAny,
     ValidationError,
     model_validator,
@@ -44,7 +44,7 @@ def _one_of(registry: dict[str, Any], key: str, value: Any) -> Any:
         return value
     if not isinstance(value, dict) or key not in value:
         raise ValueError(f"expected {{{key}: ...}} with one of {', '.join(registry)}")
-    if value[key] not in registry:
+    if not isinstance(value[key], str) or value[key] not in registry:
         raise ValueError(f"unknown {key} {value[key]!r}: {_nearest(str(value[key]), registry)}")
     return _read(registry[value[key]], value)
 
@@ -70,8 +70,16 @@ def _read(model: type[_Model], value: dict[str, Any]) -> _Model:
 def _view(value: Any) -> Any:
     """Read a view as text: YAML takes 0 for a number."""
     text = str(value)
-    if not text.isdecimal() and text not in ("layers", "mean", "concat"):
-        raise ValueError(f"unknown view {value!r}: a layer's number, layers (each alone), mean or concat")
+    if text in ("layers", "mean", "concat"):
+        return text
+    if not (text.isascii() and text.isdecimal() and len(text) < 5) or isinstance(value, bool):
+        raise ValueError(f"unknown view {text[:40]!r}: a layer's number, layers (each alone), mean or concat")
+    return str(int(text))
+
+
+def _encodable(text: str) -> str:
+    if any("\ud800" <= letter <= "\udfff" for letter in text):
+        raise ValueError("has a lone surrogate, which no file can hold")
     return text
 
 
@@ -88,7 +96,7 @@ class BootstrapConfig(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    samples: PositiveInt = 10_000
+    samples: int = Field(default=10_000, ge=1, le=1_000_000, strict=True)
     confidence: float = Field(default=0.95, gt=0, lt=1)
     seed: int = Field(default=0, ge=0)
 
@@ -112,10 +120,12 @@ class ExperimentConfig(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     name: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")
-    question: str = ""
+    question: Annotated[str, AfterValidator(_encodable)] = ""
     tasks: tuple[Annotated[SerializeAsAny[Task], BeforeValidator(_task)], ...] = Field(min_length=1)
     encoders: tuple[Annotated[SerializeAsAny[EncoderConfig], BeforeValidator(_encoder)], ...] = ()
-    views: tuple[Annotated[str, BeforeValidator(_view)], ...] = ("layers", "mean", "concat")
+    views: tuple[Annotated[str, BeforeValidator(_view)], ...] = Field(
+        default=("layers", "mean", "concat"), min_length=1
+    )
     probes: tuple[Annotated[SerializeAsAny[ProbeConfig], BeforeValidator(_probe)], ...] = Field(min_length=1)
     bootstrap: BootstrapConfig = BootstrapConfig()
 
@@ -140,7 +150,11 @@ class _UniqueKeyLoader(yaml.SafeLoader):
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
         seen: set[Any] = set()
         for key_node, _ in node.value:
+            if key_node.tag == "tag:yaml.org,2002:merge":  # `<<: *anchor`, which the safe loader resolves
+                continue
             key = self.construct_object(key_node, deep=True)
+            if not isinstance(key, str):
+                raise yaml.constructor.ConstructorError(None, None, f"the key {key!r} is no text", key_node.start_mark)
             if key in seen:
                 raise yaml.constructor.ConstructorError(
                     None, None, f"the key {key!r} stands twice", key_node.start_mark
@@ -165,7 +179,7 @@ def load_experiment(path: Path, overrides: Sequence[str] = ()) -> ExperimentConf
         If the file is missing, is no YAML, or has a key or value that is not allowed; each is named.
     """
     try:
-        document = yaml.load(path.read_text(encoding="utf-8-sig"), _UniqueKeyLoader)
+        document = _parse(path.read_text(encoding="utf-8-sig"))
     except OSError as error:
         raise ExperimentError(f"{path}: cannot be read ({error.strerror})") from error
     except UnicodeDecodeError as error:
@@ -173,7 +187,7 @@ def load_experiment(path: Path, overrides: Sequence[str] = ()) -> ExperimentConf
     except yaml.MarkedYAMLError as error:
         line = f":{error.problem_mark.line + 1}" if error.problem_mark else ""
         raise ExperimentError(f"{path}{line}: not valid YAML: {error.problem}") from error
-    except yaml.YAMLError as error:
+    except (yaml.YAMLError, ValueError, RecursionError) as error:  # such as a date that does not exist
         raise ExperimentError(f"{path}: not valid YAML: {error}") from error
     if not isinstance(document, dict):
         raise ExperimentError(f"{path}: expected keys such as name, tasks, encoders, probes")
@@ -192,16 +206,22 @@ def dump_experiment(config: ExperimentConfig) -> str:
     return yaml.safe_dump(config.model_dump(mode="json"), sort_keys=False, allow_unicode=True, width=100)
 
 
+def _parse(text: str) -> Any:
+    return yaml.load(text, _UniqueKeyLoader)
+
+
 def _apply(document: dict[str, Any], override: str) -> None:
     """Set one key of the document from `key.path=value`."""
     path, equals, text = override.partition("=")
     if not equals or not path:
         raise ExperimentError(f"-o {override}: expected key.path=value")
     try:
-        value = yaml.safe_load(text)
-    except yaml.YAMLError as error:
+        value = _parse(text)
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
         raise ExperimentError(f"-o {override}: the value is not valid YAML") from error
     *parents, last = path.split(".")
+    if any(key.startswith("-") for key in (*parents, last)):
+        raise ExperimentError(f"-o {override}: lists count from 0")
     place: Any = document
     try:
         for key in parents:

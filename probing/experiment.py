@@ -19,9 +19,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from bilm.errors import UserError
 from bilm.files import write_text
 from bilm.version import __version__
-from probing.config import ExperimentConfig, dump_experiment
+from probing.config import ExperimentConfig, ExperimentError, dump_experiment
 from probing.encoders import Encoder, EncoderConfig
 from probing.environment import LONG, describe_data, describe_encoder, describe_software
 from probing.features import FeatureStore
@@ -111,7 +112,6 @@ def run_experiment(
         environment["data"][task.name] = _checked_description(task.name, describe_data(task, data[task.name]))
     if fresh:
         shutil.rmtree(folder / "predictions", ignore_errors=True)
-    write_text(folder / "config.yaml", dump_experiment(config))
 
     journal = _Journal(folder / "predictions", data)
     for probe in config.probes:
@@ -125,6 +125,7 @@ def run_experiment(
             _settle_encoder(config, encoder_config, seed, encoder, journal, store)
 
     rows = _rows(config, data, journal.finished)
+    write_text(folder / "config.yaml", dump_experiment(config))
     write_rows(rows, folder / "results.csv")
     write_text(folder / "environment.json", json.dumps(environment, indent=2, ensure_ascii=False) + "\n")
     write_report(folder)
@@ -132,11 +133,19 @@ def run_experiment(
 
 
 def check_inputs(config: ExperimentConfig) -> None:
-    """Raise an error if a corpus or a model is not here, without reading any."""
-    for task in config.tasks:
-        task.check()
+    """Raise an error if a corpus, a model or a layer is not here, without reading any text or weights."""
+    checks = {f"tasks.{index}": task.check for index, task in enumerate(config.tasks)}
+    checks |= {f"encoders.{index}": encoder.check for index, encoder in enumerate(config.encoders)}
+    for key, check in checks.items():
+        try:
+            check()
+        except UserError as error:
+            raise ExperimentError(f"{config.name}: {key}: {error}") from error
     for encoder in config.encoders:
-        encoder.check()
+        for view in config.views:
+            if view.isdecimal() and int(view) >= encoder.n_layers:
+                layers = f"{encoder.label} has the layers 0 to {encoder.n_layers - 1}"
+                raise ExperimentError(f"{config.name}: views: there is no view {view}: {layers}")
 
 
 class _Journal:
@@ -163,7 +172,8 @@ class _Journal:
         keys = {cell: self._key(cell, fingerprint) for cell in cells}
         for cell in cells:
             predictions = read_predictions(self.folder / cell.file_name, keys[cell])
-            if predictions is not None:
+            sizes = {split: len(self.data[cell.task][split].examples) for split in EVALUATED}
+            if predictions and {split: len(labels) for split, labels in predictions.labels.items()} == sizes:
                 self.finished[cell] = predictions
         pending = [cell for cell in cells if cell not in self.finished]
         if not pending:
@@ -218,7 +228,7 @@ def _settle_encoder(
                     journal.settle(cells, encoder.fingerprint, partial(matrix, view, splits))
 
 
-def _forms(splits: Mapping[str, Split], split: str) -> NDArray[np.str_]:
+def _forms(splits: Mapping[str, Split], split: str) -> NDArray[np.object_]:
     return splits[split].forms
 
 

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from bilm.console import track
 from bilm.errors import UserError
 from bilm.files import atomic_path, write_text
+from probing.corpora.registry import expand
 from probing.encoders import Encoder
 from probing.tasks import Split
 
@@ -63,15 +64,16 @@ class Features:
             raise FeatureError(
                 f"no view {name!r}: the layers are 0 to {len(self.layers) - 1}; there are also mean and concat"
             )
-        path = self._folder / f"{name}.npy"
-        if not path.exists():
-            self._write_view(name, path)
-        view: NDArray[np.float32] = np.load(path, mmap_mode="r")
+        n_layers, n_examples, dim = self.layers.shape
+        path, width = self._folder / f"{name}.npy", dim if name == "mean" else n_layers * dim
+        view = _load(path, (n_examples, width))
+        if view is None:
+            self._write_view(name, path, width)
+            view = np.load(path, mmap_mode="r")
         return view
 
-    def _write_view(self, name: str, path: Path) -> None:
-        n_layers, n_examples, dim = self.layers.shape
-        width = dim if name == "mean" else n_layers * dim
+    def _write_view(self, name: str, path: Path, width: int) -> None:
+        n_examples = self.layers.shape[1]
         with atomic_path(path) as temporary:
             matrix = open_memmap(temporary, mode="w+", dtype=np.float32, shape=(n_examples, width))
             for start in range(0, n_examples, _ROWS):
@@ -92,7 +94,7 @@ class FeatureStore:
 
     def __init__(self, folder: Path | None = None) -> None:
         named = os.environ.get("PROBING_CACHE")
-        default = Path(named) if named else platformdirs.user_cache_path("layer-probing")
+        default = expand(named) if named else platformdirs.user_cache_path("layer-probing")
         self.folder = (folder or default) / "features"
 
     def get(self, encoder: Encoder, split: Split, description: str) -> Features:
@@ -105,14 +107,20 @@ class FeatureStore:
             or the disk has no room.
         """
         folder = self.folder / _key(encoder, split)
-        if not (folder / "layers.npy").exists():
-            self._make(encoder, split, folder, description)
+        shape = (len(encoder.layer_names), len(split.examples), encoder.dim)
+        if _load(folder / "layers.npy", shape) is None:
+            self._make(encoder, split, folder, shape, description)
         return Features(folder)
 
-    def _make(self, encoder: Encoder, split: Split, folder: Path, description: str) -> None:
-        shape = (len(encoder.layer_names), len(split.examples), encoder.dim)
+    def _make(
+        self, encoder: Encoder, split: Split, folder: Path, shape: tuple[int, int, int], description: str
+    ) -> None:
         n_bytes = 4 * int(np.prod(shape))
-        self.folder.mkdir(parents=True, exist_ok=True)
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            reason = f"cannot be made ({error.strerror}); PROBING_CACHE names another folder"
+            raise FeatureError(f"{self.folder}: {reason}") from error
         free = shutil.disk_usage(self.folder).free
         logger.info("%s: writing %.2f GB of features to %s", description, n_bytes / 1e9, self.folder)
         if n_bytes > free:
@@ -153,6 +161,18 @@ def _span_means(encoder: Encoder, split: Split, description: str) -> Iterator[ND
             yield layers[:, starts]
         else:
             yield np.stack([layers[:, start:stop].mean(axis=1) for start, stop in places], axis=1)
+
+
+def _load(path: Path, shape: tuple[int, ...]) -> NDArray[np.float32] | None:
+    """Map a file of the store, or return None where it is missing or damaged and must be made (again)."""
+    try:
+        array: NDArray[np.float32] = np.load(path, mmap_mode="r")
+        return array if array.shape == shape and array.dtype == np.float32 else None
+    except FileNotFoundError:
+        return None
+    except Exception as error:  # a damaged file can raise almost anything
+        logger.warning("%s is damaged and is made again (%s)", path, error)
+        return None
 
 
 def _key(encoder: Encoder, split: Split) -> str:

@@ -178,7 +178,7 @@ def _words(rows: list[_NumberedLine], source: str, sentence_id: str) -> list[lis
             )
         try:
             node = parse_id_value(columns[0])
-        except ParseException:
+        except (ParseException, ValueError):  # ValueError: more digits than Python makes a number of
             node = None
         expected = len(words) + 1
         if isinstance(node, int):

@@ -80,10 +80,18 @@ CORPORA: dict[str, Corpus] = {
 }
 
 
+def expand(path: str) -> Path:
+    """Return a path with a leading `~` expanded where there is such a home directory."""
+    try:
+        return Path(path).expanduser()
+    except RuntimeError:  # `~name` of no user here: a folder may be called that
+        return Path(path)
+
+
 def data_folder() -> Path:
     """Return the folder that holds the corpora: the environment's PROBING_DATA, else the user's data directory."""
     folder = os.environ.get("PROBING_DATA")
-    return Path(folder).expanduser() if folder else platformdirs.user_data_path("layer-probing")
+    return expand(folder) if folder else platformdirs.user_data_path("layer-probing")
 
 
 def find_corpus(name: str) -> Corpus:
@@ -124,7 +132,7 @@ def corpus_files(corpus: str | Mapping[str, str]) -> dict[str, Path]:
             " the environment variable PROBING_DATA names another data folder."
         )
     else:
-        files = {split: Path(file).expanduser() for split, file in corpus.items()}
+        files = {split: expand(file) for split, file in corpus.items()}
         advice = ""
     if not files or not set(files) <= set(SPLITS):
         raise CorpusError(f"a corpus of your own names a file for some of {', '.join(SPLITS)}, not for {sorted(files)}")

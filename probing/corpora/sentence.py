@@ -66,4 +66,6 @@ class Sentence:
 
 def place(source: str, line: int, sentence_id: str) -> str:
     """Return ``file:line (sentence id)``, with backslash escapes for what is not Unicode and could not be shown."""
-    return f"{source}:{line} (sentence {sentence_id})".encode("utf-8", "backslashreplace").decode("utf-8")
+    # A damaged file can make anything an id: no message gets longer than a line for it.
+    shown = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in sentence_id[:80])
+    return f"{source}:{line} (sentence {shown})".encode("utf-8", "backslashreplace").decode("utf-8")

@@ -50,6 +50,11 @@ class EncoderConfig(BaseModel):
         """The seeds of untrained networks, or None once for a trained one."""
         return (None,)
 
+    @property
+    @abstractmethod
+    def n_layers(self) -> int:
+        """Layers of the representation, known without loading the weights."""
+
     @abstractmethod
     def check(self) -> None:
         """Raise an error if the model is not here, without loading it."""

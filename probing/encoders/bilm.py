@@ -3,7 +3,7 @@
 import hashlib
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,8 @@ from bilm.model import BiLM
 from probing.corpora import data_folder
 from probing.encoders.base import EncoderConfig
 from probing.results import UNTRAINED
+
+Seed = Annotated[int, Field(strict=True, ge=0, lt=2**63)]
 
 
 class BilmEncoder:
@@ -58,19 +60,17 @@ class BilmEncoderConfig(EncoderConfig):
         What it is called in results.
     """
 
-    bilm: str
-    untrained: tuple[int, ...] | None = Field(default=None, min_length=1)
+    bilm: str = Field(min_length=1)
+    untrained: tuple[Seed, ...] | None = Field(default=None, min_length=1)
     state: Literal["reset", "carry", "warm"] = "reset"
     device: str = "auto"
-    name: str | None = None
+    name: str | None = Field(default=None, pattern=r"^[^\x00-\x1f|]{1,80}$")
 
     @field_validator("untrained")
     @classmethod
     def _seeds_differ(cls, seeds: tuple[int, ...] | None) -> tuple[int, ...] | None:
-        if seeds and (len(set(seeds)) < len(seeds) or min(seeds) < 0):
-            raise ValueError(
-                f"seeds are distinct and not negative, not {list(seeds)}: the same seed is the same network"
-            )
+        if seeds and len(set(seeds)) < len(seeds):
+            raise ValueError(f"seeds are distinct, not {list(seeds)}: the same seed is the same network")
         return seeds
 
     @property
@@ -86,10 +86,19 @@ class BilmEncoderConfig(EncoderConfig):
         """The seeds of untrained networks."""
         return self.untrained or (None,)
 
+    @property
+    def n_layers(self) -> int:
+        """The token encoder's layer and the LSTM layers."""
+        return self._shape().lstm.n_layers + 1
+
     def check(self) -> None:
-        """See that there is such a model."""
-        if not (self.untrained and self.bilm in ARCHITECTURES):
-            self._find()
+        """See that there is such a model, with weights where they are needed."""
+        self._shape()
+        if not self.untrained:
+            found = find_model(self._find())
+            weights = found / "model.safetensors" if isinstance(found, Path) else found[1]
+            if not weights.is_file():
+                raise UserError(f"{weights}: there is no such file, which should hold the weights of {self.bilm}")
 
     def build(self, seed: int | None) -> BilmEncoder:
         """Load the weights, or draw them from `seed`."""
@@ -104,7 +113,9 @@ class BilmEncoderConfig(EncoderConfig):
         return BilmEncoder(model, self.state, self.device, description)
 
     def _shape(self) -> BiLMConfig:
-        return ARCHITECTURES[self.bilm] if self.bilm in ARCHITECTURES else load_config(self._find())
+        if self.untrained and self.bilm in ARCHITECTURES:
+            return ARCHITECTURES[self.bilm]
+        return load_config(self._find())
 
     def _find(self) -> str:
         """Return what `BiLM.from_pretrained` takes: the model as named, or where the data folder has it."""

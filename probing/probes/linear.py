@@ -219,7 +219,7 @@ class LinearConfig(ProbeConfig):
     """
 
     probe: Literal["linear"] = "linear"
-    penalties: Annotated[tuple[PositiveFloat, ...], Field(min_length=1)] = PENALTIES
+    penalties: tuple[Annotated[float, Field(ge=1e-12, le=1e6)], ...] = Field(default=PENALTIES, min_length=1)
     tolerance: PositiveFloat = 1e-5
     max_iterations: PositiveInt = 200
 

@@ -60,9 +60,9 @@ class Split:
         return np.array([example.labels[0] for example in self.examples], dtype=np.str_)
 
     @property
-    def forms(self) -> NDArray[np.str_]:
-        """The surface form of each example, shape (n_examples,)."""
-        return np.array([example.form for example in self.examples], dtype=np.str_)
+    def forms(self) -> NDArray[np.object_]:
+        """The surface form of each example, shape (n_examples,). Objects: one very long word widens no other."""
+        return np.array([example.form for example in self.examples], dtype=np.object_)
 
     @cached_property
     def content(self) -> str:

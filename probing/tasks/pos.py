@@ -33,7 +33,7 @@ class PosTask(Task):
     @property
     def corpus_name(self) -> str:
         """The registered name, or the training file's."""
-        return self.corpus if isinstance(self.corpus, str) else self.corpus["train"]
+        return self.corpus if isinstance(self.corpus, str) else self.corpus.get("train", "of your own")
 
     def check(self) -> None:
         """See that there is a file for each of the three splits."""

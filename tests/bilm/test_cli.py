@@ -1,6 +1,10 @@
 """The `bilm` command, as a user runs it."""
 
 import json
+import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
 from subprocess import CompletedProcess
 
@@ -153,3 +157,44 @@ def test_version_and_help_are_there() -> None:
     assert bilm("--version").stdout.strip() == __version__
     for command in ("embed", "convert"):
         assert "Example: bilm" in bilm(command, "--help").stdout
+
+
+def test_embed_refuses_to_overwrite_what_it_reads(network: Path, text: Path) -> None:
+    for target in (text, network / "model.safetensors"):
+        before = target.read_bytes()
+        run = bilm("embed", network, text, "--out", target)
+        assert run.returncode == 1
+        assert "is read as input" in run.stderr
+        assert target.read_bytes() == before
+
+
+def test_convert_refuses_to_overwrite_another_model(network: Path, tmp_path: Path) -> None:
+    other = tmp_path / "bert"
+    other.mkdir()
+    for name in ("config.json", "model.safetensors", "vocab.txt", "options.json"):
+        (other / name).write_text('{"architectures": ["BertModel"]}', encoding="utf-8")
+    official = tmp_path / "official"
+    assert bilm("convert", network, official).returncode == 0
+    (official / "elmo_options.json").write_text("{}", encoding="utf-8")
+    for source, target in ((official / "options.json", other), (network, other), (network, official)):
+        name = f"{source},{official / 'weights.hdf5'}" if source.suffix else str(source)
+        run = bilm("convert", name, target)
+        assert run.returncode == 1
+        assert "a new folder" in run.stderr
+    assert len(list(other.iterdir())) == 4
+    assert "BertModel" in (other / "config.json").read_text(encoding="utf-8")
+
+
+def test_ctrl_c_says_that_nothing_is_left_and_leaves_nothing(network: Path, tmp_path: Path) -> None:
+    text = tmp_path / "long.txt"
+    text.write_text("the goose sinks under the boat\n" * 200_000, encoding="utf-8")
+    command = [sys.executable, "-m", "bilm", "embed", str(network), str(text), "--out", str(tmp_path / "out.hdf5")]
+    for number, code in ((signal.SIGINT, 130), (signal.SIGTERM, 143)):
+        with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+            while process.poll() is None and not list(tmp_path.glob(".out.*")):
+                time.sleep(0.02)
+            process.send_signal(number)
+            _, stderr = process.communicate()
+        assert process.returncode == code
+        assert stderr.strip() == "stopped; nothing half-written is left"
+        assert sorted(path.name for path in tmp_path.iterdir()) == ["long.txt", "tiny"]

@@ -1,6 +1,7 @@
 """Writing: a reader sees the old file or the new one, never half of one."""
 
 import errno
+import os
 from pathlib import Path
 
 import pytest
@@ -46,3 +47,25 @@ def test_a_folder_is_replaced_as_a_whole(tmp_path: Path) -> None:
             (temporary / name).write_text(name, encoding="utf-8")
     assert [path.name for path in folder.iterdir()] == ["second"]
     assert list(tmp_path.iterdir()) == [folder]
+
+
+def test_a_file_never_replaces_a_folder_nor_a_folder_a_file(tmp_path: Path) -> None:
+    folder = tmp_path / "work"
+    folder.mkdir()
+    (folder / "thesis.tex").write_text("years", encoding="utf-8")
+    with pytest.raises(UserError, match="work: is a folder: it is left as it is"):
+        write_text(folder, "text")
+    assert (folder / "thesis.tex").read_text(encoding="utf-8") == "years"
+    with pytest.raises(UserError, match=r"thesis\.tex: is a file"), atomic_path(folder / "thesis.tex") as temporary:
+        temporary.mkdir()
+    assert sorted(path.name for path in tmp_path.rglob("*")) == ["thesis.tex", "work"]
+
+
+def test_a_link_is_followed_and_a_pipe_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to(tmp_path / "target")
+    write_text(tmp_path / "link", "text")
+    assert (tmp_path / "link").is_symlink()
+    assert (tmp_path / "target").read_text(encoding="utf-8") == "text"
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(UserError, match="pipe: not a regular file"):
+        write_text(tmp_path / "pipe", "text")

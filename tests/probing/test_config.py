@@ -59,6 +59,17 @@ def test_an_override_reaches_into_lists_and_is_read_as_yaml(tmp_path: Path) -> N
         ("bilm: some/model", "bert: some/model", "expected {KIND: MODEL, ...} with one of bilm as KIND"),
         ("untrained: [0, 1]", "untrained: [a]", "encoders.1.untrained.0"),
         ("untrained: [0, 1]", "untrained: []", "encoders.1.untrained"),
+        ("untrained: [0, 1]", "untrained: [true]", "encoders.1.untrained.0"),
+        ("untrained: [0, 1]", f"untrained: [{10**23}]", "encoders.1.untrained.0"),
+        ("task: pos", "task: [pos]", "unknown task"),
+        ("name: toy", "name: 2001-99-99", "not valid YAML"),
+        ("name: toy", "name: toy\n? [a, b]\n: 1", "is no text"),
+        ("name: toy", "name: toy\nviews: []", "views"),
+        ("name: toy", "name: toy\nviews: ['٠']", "unknown view"),
+        ("name: toy", "name: toy\nbootstrap: {samples: 1000000000000}", "bootstrap.samples"),
+        ("name: toy", 'name: toy\nquestion: "\\ud800"', "lone surrogate"),
+        ("majority, linear", "majority, {probe: linear, penalties: [.inf]}", "probes.1.penalties.0"),
+        ("bilm: some/model", 'bilm: some/model, name: "a|b"', "encoders.0.name"),
         ("untrained: [0, 1]", "untrained: [3, 3]", "the same seed is the same network"),
         ("name: toy", "name: ../toy", "name"),
         ("ud-english-ewt}", "ud-english-ewt, column: form}", "tasks.0.column"),
@@ -76,6 +87,13 @@ def test_a_mistake_is_one_line_that_names_file_and_key(tmp_path: Path, old: str,
     assert str(tmp_path / "toy.yaml") in str(caught.value)
     assert told in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+def test_a_merge_key_works_as_in_any_yaml(tmp_path: Path) -> None:
+    merged = GOOD.replace(
+        "{task: pos, corpus: ud-english-ewt}", "{<<: {task: pos, column: xpos}, corpus: ud-english-ewt}"
+    )
+    assert load_experiment(written(tmp_path, merged)).tasks[0].name == "pos-xpos"
 
 
 def test_a_probe_that_reads_vectors_needs_an_encoder(tmp_path: Path) -> None:

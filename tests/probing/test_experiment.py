@@ -8,6 +8,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 import yaml
@@ -152,10 +153,23 @@ def test_a_run_that_was_killed_goes_on_and_ends_with_the_same_bytes(document: di
 def test_a_damaged_prediction_file_is_made_again(document: dict[str, Any], tmp_path: Path) -> None:
     folder = run(document, tmp_path)
     before = (folder / "results.csv").read_bytes()
-    for path in list((folder / "predictions").iterdir())[:3]:
-        path.write_bytes(path.read_bytes()[:100])
+    contents = [b"", b"no archive", None, b"[]"]
+    for path, content in zip(sorted((folder / "predictions").iterdir()), contents, strict=False):
+        path.write_bytes(path.read_bytes()[:100] if content is None else content)
+    with np.load(sorted((folder / "predictions").iterdir())[5]) as archive:
+        arrays = {name: archive[name] for name in archive.files}
+    arrays["test"] = arrays["test"][:-1]
+    np.savez(sorted((folder / "predictions").iterdir())[5], **arrays)
     run(document, tmp_path)
     assert (folder / "results.csv").read_bytes() == before
+
+
+def test_a_run_that_cannot_start_leaves_the_old_results_as_they_are(document: dict[str, Any], tmp_path: Path) -> None:
+    folder = run(document, tmp_path)
+    before = {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
+    with pytest.raises(UserError, match="toy: views: there is no view 7: tiny has the layers 0 to 2"):
+        run(document | {"views": [0, 7]}, tmp_path)
+    assert {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()} == before
 
 
 def test_training_data_of_one_class_are_refused_P35(document: dict[str, Any], tmp_path: Path) -> None:

@@ -117,3 +117,19 @@ def test_a_disk_without_room_is_said_before_anything_is_encoded_P26(
 def test_the_cache_folder_is_the_environments(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PROBING_CACHE", str(tmp_path / "elsewhere"))
     assert FeatureStore().folder == tmp_path / "elsewhere" / "features"
+
+
+@pytest.mark.parametrize("content", [b"", b"not numpy", None])
+def test_damaged_features_are_made_again(tmp_path: Path, content: bytes | None) -> None:
+    encoder, split, store = CountingEncoder(), split_of(*TOKENS), FeatureStore(tmp_path)
+    whole = store.get(encoder, split, "toy").view("concat").tolist()
+    for path in sorted((tmp_path / "features").rglob("*.npy")):
+        path.write_bytes(path.read_bytes()[:-8] if content is None else content)
+    assert store.get(encoder, split, "toy").view("concat").tolist() == whole
+    assert encoder.n_calls == 2
+
+
+def test_a_cache_that_cannot_be_made_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("", encoding="utf-8")
+    with pytest.raises(FeatureError, match="PROBING_CACHE names another folder"):
+        FeatureStore(tmp_path / "file").get(CountingEncoder(), split_of(*TOKENS), "toy")
