@@ -16,13 +16,9 @@ from bilm.errors import UserError
 from bilm.files import atomic_path
 from bilm.official import save_official
 from bilm.text import read_sentences
-from bilm.version import __version__
 
-app = typer.Typer(
-    name="bilm",
-    help="The bidirectional language model behind ELMo (Peters et al. 2018): embed text, convert models.",
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
+app = console.command_line(
+    "bilm", "The bidirectional language model behind ELMo (Peters et al. 2018): embed text, convert models."
 )
 
 _MODEL_HELP = "A shipped name, a model folder (native or released format), or options.json,weights.hdf5."
@@ -34,18 +30,6 @@ class State(StrEnum):
     reset = "reset"
     carry = "carry"
     warm = "warm"
-
-
-@app.callback(invoke_without_command=True)
-def _options(
-    version: Annotated[bool, typer.Option("--version", help="Print the version and stop.")] = False,
-    debug: Annotated[
-        bool, typer.Option("--debug", help="Show the traceback of an error (may stand anywhere).")
-    ] = False,
-) -> None:
-    if version:
-        typer.echo(__version__)
-        raise typer.Exit
 
 
 @app.command()

@@ -5,7 +5,7 @@ import signal
 import sys
 from collections.abc import Iterable, Iterator
 from types import FrameType
-from typing import TypeVar
+from typing import Annotated, TypeVar
 
 import typer
 from rich.console import Console
@@ -13,11 +13,28 @@ from rich.logging import RichHandler
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
 from bilm.errors import UserError
+from bilm.version import __version__
 
 _Item = TypeVar("_Item")
 
 console = Console(stderr=True, soft_wrap=True, highlight=False)
 """Everything but a command's result goes here, so that results can be piped."""
+
+
+def command_line(name: str, description: str) -> typer.Typer:
+    """Return a command line without commands, but with the options that both have."""
+    app = typer.Typer(name=name, help=description, no_args_is_help=True, pretty_exceptions_enable=False)
+
+    @app.callback(invoke_without_command=True)
+    def _options(
+        version: Annotated[bool, typer.Option("--version", help="Print the version and stop.")] = False,
+        debug: Annotated[bool, typer.Option("--debug", help="Show an error's traceback (may stand anywhere).")] = False,
+    ) -> None:
+        if version:
+            typer.echo(__version__)
+            raise typer.Exit
+
+    return app
 
 
 class _Stopped(BaseException):

@@ -12,7 +12,6 @@ from bilm import console
 from bilm.checkpoint import shipped_models
 from bilm.config import ARCHITECTURES
 from bilm.errors import UserError
-from bilm.version import __version__
 from probing.config import load_experiment
 from probing.corpora import CORPORA, data_folder
 from probing.encoders import ENCODERS
@@ -20,11 +19,8 @@ from probing.experiment import check_inputs, run_experiment
 from probing.probes import PROBES
 from probing.tasks import TASKS
 
-app = typer.Typer(
-    name="probing",
-    help="What does each layer of a language model know? Linear probes on its frozen layers.",
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
+app = console.command_line(
+    "probing", "What does each layer of a language model know? Linear probes on its frozen layers."
 )
 
 _Configs = Annotated[list[Path], typer.Argument(help="YAML configs, such as experiments/pos-ewt.yaml.")]
@@ -34,18 +30,6 @@ _Overrides = Annotated[
         "--override", "-o", metavar="KEY.PATH=VALUE", help="Change a key, such as -o tasks.0.column=xpos. Repeatable."
     ),
 ]
-
-
-@app.callback(invoke_without_command=True)
-def _options(
-    version: Annotated[bool, typer.Option("--version", help="Print the version and stop.")] = False,
-    debug: Annotated[
-        bool, typer.Option("--debug", help="Show the traceback of an error (may stand anywhere).")
-    ] = False,
-) -> None:
-    if version:
-        typer.echo(__version__)
-        raise typer.Exit
 
 
 @app.command()

@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Any
 
 from bilm.errors import UserError
 
@@ -54,10 +53,6 @@ class Sentence:
                 )
         read_only = MappingProxyType({name: tuple(values) for name, values in self.columns.items()})
         object.__setattr__(self, "columns", read_only)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        # A mapping proxy cannot be pickled, and sentences go to worker processes.
-        return Sentence, (self.id, self.tokens, dict(self.columns), self.source, self.line, self.document)
 
     def place(self) -> str:
         """Return ``file:line (sentence id)``, the way every message names a sentence."""

@@ -187,6 +187,7 @@ def test_fine_tuning_may_carry_the_state_from_step_to_step_L19(bilm: BiLM) -> No
         output = elmo(ids(bilm, [words]), state)
         output.representations[0].sum().backward()
         state = output.state
+        assert not any(tensor.requires_grad for direction in state for tensor in direction)
 
 
 def test_several_mixes_share_one_pass_of_the_bilm_and_learn_apart(bilm: BiLM) -> None:

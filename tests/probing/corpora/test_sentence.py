@@ -1,7 +1,6 @@
 """`Sentence`: one value a token, read-only, and a place for messages."""
 
 import dataclasses
-import pickle
 from typing import Any
 
 import pytest
@@ -56,13 +55,6 @@ def test_the_columns_are_a_copy_that_the_caller_cannot_reach() -> None:
     sentence = toy(columns=columns)
     columns["upos"] = ("X", "X")
     assert sentence.columns == {"upos": ("NOUN", "VERB")}
-
-
-def test_a_pickled_sentence_is_equal_and_has_the_same_hash() -> None:
-    sentence = toy(document="d")
-    copy = pickle.loads(pickle.dumps(sentence))
-    assert copy == sentence
-    assert hash(copy) == hash(sentence)
 
 
 def test_sentences_with_equal_tokens_and_other_labels_differ_P15() -> None:
