@@ -103,8 +103,11 @@ def load_native(folder: Path) -> BiLM:
     return model.eval()
 
 
-def save_native(model: BiLM, folder: Path) -> None:
+def save_native(model: BiLM, folder: Path, *, half_precision_output: bool = False) -> None:
     """Write a native folder, atomically: an older model at the same place survives a failure.
+
+    `half_precision_output` stores the output layer in float16, which takes half the space and is exact enough for it:
+    vectors do not depend on it.
 
     Raises
     ------
@@ -117,6 +120,10 @@ def save_native(model: BiLM, folder: Path) -> None:
         temporary.mkdir(parents=True)
         (temporary / "config.json").write_text(model.config.model_dump_json(indent=2) + "\n", encoding="utf-8")
         tensors = {name: tensor.detach().cpu().contiguous() for name, tensor in model.state_dict().items()}
+        if half_precision_output:
+            tensors = {
+                name: tensor.half() if name.startswith("output.") else tensor for name, tensor in tensors.items()
+            }
         save_file(tensors, temporary / "model.safetensors")
         # safetensors makes files that only their owner can read; a model is for everyone who can read its config.
         (temporary / "model.safetensors").chmod((temporary / "config.json").stat().st_mode)

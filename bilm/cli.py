@@ -9,7 +9,7 @@ import h5py
 import numpy as np
 import typer
 
-from bilm import console
+from bilm import cli_training, console
 from bilm.checkpoint import find_model, load_model, save_native
 from bilm.embedder import Embedder, Layers
 from bilm.errors import UserError
@@ -95,6 +95,11 @@ def convert(
     else:
         save_native(network, target)
         console.console.print(f"{target}: config.json and model.safetensors written (the source has no output layer)")
+
+
+app.command()(cli_training.train)
+app.command()(cli_training.evaluate)
+app.command()(cli_training.score)
 
 
 def main() -> None:

@@ -5,13 +5,14 @@ running (`torch.nn.utils.rnn.PackedSequence`). There is no padding inside, so pa
 nothing. `torch.nn.LSTM(proj_size=...)` has no clipping, which the released weights need.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 import torch
 from torch import Generator, Tensor, nn
 
 from bilm.config import LSTMConfig
+from bilm.recurrence import Clips, Recurrence
 
 _ROWS_PER_BLOCK = 4096
 """Packed rows whose input projection is made in one matrix product: bounds the memory of a very long sentence."""
@@ -73,6 +74,8 @@ class ProjectedLSTM(nn.Module):
         """
         # The forget gate's quarter of the bias gets TensorFlow's constant 1.
         bias = self.bias + torch.repeat_interleave(self.bias.new_tensor([0.0, 0.0, 1.0, 0.0]), self.bias.numel() // 4)
+        if torch.is_grad_enabled() and batch_sizes:
+            return self._forward_for_training(packed, batch_sizes, hidden, cell, bias)
         recurrent_weight = self.recurrent_weight.t()
         outputs, finished_hidden, finished_cell = [], [], []
         start = 0
@@ -94,6 +97,26 @@ class ProjectedLSTM(nn.Module):
         cell = torch.cat([cell, *reversed(finished_cell)])
         output = torch.cat(outputs) if outputs else packed.new_empty(0, hidden.shape[1])
         return output, hidden, cell
+
+    def _forward_for_training(
+        self, packed: Tensor, batch_sizes: Sequence[int], hidden: Tensor, cell: Tensor, bias: Tensor
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """Do the same, remembering what the gradient needs. No gradient flows into the state."""
+        # Autocast may make the product in half precision; the recurrence keeps the weights' own.
+        projected = torch.addmm(bias, packed, self.input_weight.t()).to(bias.dtype)
+        outputs, cells, _ = Recurrence.apply(  # type: ignore[no-untyped-call]
+            projected,
+            self.recurrent_weight,
+            self.projection_weight,
+            hidden.detach(),
+            cell.detach(),
+            batch_sizes,
+            Clips(self.cell_clip, self.proj_clip),
+        )
+        last = torch.tensor(_last_rows(batch_sizes), device=packed.device)
+        n_run = batch_sizes[0]
+        hidden = torch.cat([outputs.detach()[last], hidden[n_run:]])
+        return outputs, hidden, torch.cat([cells[last], cell[n_run:]])
 
     def _step(self, gates: Tensor, cell: Tensor) -> tuple[Tensor, Tensor]:
         """Apply the gates, shape (running, 4 * dim), to the cell, shape (running, dim)."""
@@ -128,7 +151,13 @@ class LSTMStack(nn.Module):
         # A layer's input and output have the same width, the first layer's included.
         self.layers = nn.ModuleList(ProjectedLSTM(config.projection_dim, config) for _ in range(config.n_layers))
 
-    def forward(self, packed: Tensor, batch_sizes: Sequence[int], state: LSTMState) -> tuple[list[Tensor], LSTMState]:
+    def forward(
+        self,
+        packed: Tensor,
+        batch_sizes: Sequence[int],
+        state: LSTMState,
+        dropout: Callable[[Tensor], Tensor] | None = None,
+    ) -> tuple[list[Tensor], LSTMState]:
         """Run every layer over a packed sequence.
 
         Parameters
@@ -137,6 +166,8 @@ class LSTMStack(nn.Module):
         batch_sizes : running rows of each time step, never increasing
         state : LSTMState
             Rows in the order of the packed sequence (longest first).
+        dropout : callable, optional
+            Applied to each layer's input; the skip connection adds what it returns, as in the reference code.
 
         Returns
         -------
@@ -146,6 +177,7 @@ class LSTMStack(nn.Module):
         """
         outputs, hiddens, cells = [], [], []
         for index, layer in enumerate(self.layers):
+            packed = packed if dropout is None else dropout(packed)
             output, hidden, cell = layer(packed, batch_sizes, state.hidden[index], state.cell[index])
             # The sum feeds the next layer and is what the layer exports; the recurrence never sees it.
             packed = output + packed if self.use_skip_connections and index > 0 else output
@@ -159,6 +191,15 @@ class LSTMStack(nn.Module):
         for layer in self.layers:
             assert isinstance(layer, ProjectedLSTM)
             layer.reset_parameters(generator)
+
+
+def _last_rows(batch_sizes: Sequence[int]) -> list[int]:
+    """Return where each batch row's last step lies in the packed sequence."""
+    ends, start = [0] * batch_sizes[0], 0
+    for size, after in zip(batch_sizes, [*batch_sizes[1:], 0], strict=True):
+        ends[after:size] = range(start + after, start + size)
+        start += size
+    return ends
 
 
 def _blocks(batch_sizes: Sequence[int]) -> Iterator[Sequence[int]]:

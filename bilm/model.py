@@ -96,6 +96,11 @@ class BiLM(nn.Module):
         """Where the weights are."""
         return self.boundary_ids.device
 
+    @property
+    def max_characters(self) -> int:
+        """Columns of a word's row of byte ids."""
+        return self.config.char_cnn.max_characters_per_token
+
     @classmethod
     def from_pretrained(cls, model: str | Path) -> "BiLM":
         """Load a model.

@@ -1,6 +1,9 @@
-"""Reading tokenised text: one sentence a line, words separated by single spaces."""
+"""Reading tokenised text: one sentence a line, words separated by single spaces; plain or gzip."""
 
-from collections.abc import Iterator
+import glob
+import gzip
+import zlib
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from bilm.errors import UserError
@@ -9,7 +12,26 @@ _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
 class TextError(UserError):
-    """Text that cannot be read as tokenised sentences; the message names file and line."""
+    """Text that cannot be read as tokenised sentences; the message names the pattern, or file and line."""
+
+
+def find_shards(patterns: str | Sequence[str]) -> list[Path]:
+    """Return the files that match one or more glob patterns, sorted, each once.
+
+    Raises
+    ------
+    TextError
+        If a pattern matches no file.
+    """
+    shards: set[Path] = set()
+    for pattern in [patterns] if isinstance(patterns, str) else patterns:
+        # Not Path.glob: it refuses absolute patterns.
+        found = {path for path in map(Path, glob.glob(pattern)) if path.is_file()}  # noqa: PTH207
+        if not found:
+            hint = f" (a folder; did you mean {pattern}/*?)" if Path(pattern).is_dir() else ""
+            raise TextError(f"no file matches {pattern}{hint}")
+        shards |= found
+    return sorted(shards)
 
 
 def read_sentences(path: Path) -> Iterator[list[str]]:
@@ -22,7 +44,7 @@ def read_sentences(path: Path) -> Iterator[list[str]]:
     Parameters
     ----------
     path : Path
-        UTF-8, with or without byte order mark.
+        UTF-8, with or without byte order mark; compressed by gzip if its name ends in `.gz`.
 
     Yields
     ------
@@ -34,7 +56,7 @@ def read_sentences(path: Path) -> Iterator[list[str]]:
         If the file cannot be read, is not UTF-8, or has two spaces in a row (an empty word).
     """
     try:
-        with path.open("rb") as file:
+        with (gzip.open if path.suffix == ".gz" else open)(path, "rb") as file:
             for number, raw in enumerate(file, start=1):
                 line = raw.removeprefix(_BYTE_ORDER_MARK) if number == 1 else raw
                 try:
@@ -45,5 +67,5 @@ def read_sentences(path: Path) -> Iterator[list[str]]:
                 if "" in words:
                     raise TextError(f"{path}:{number}: two spaces in a row: words are separated by single spaces")
                 yield words
-    except OSError as error:
-        raise TextError(f"{path}: cannot be read ({error.strerror})") from error
+    except (OSError, EOFError, zlib.error) as error:  # the last two are a damaged gzip file
+        raise TextError(f"{path}: cannot be read ({getattr(error, 'strerror', None) or error})") from error

@@ -1,12 +1,14 @@
 """The words that the output layer can predict, most frequent first."""
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from bilm.errors import UserError
 from bilm.files import write_text
 
 SENTENCE_START, SENTENCE_END, UNKNOWN = "<S>", "</S>", "<UNK>"
+SPECIALS = (SENTENCE_START, SENTENCE_END, UNKNOWN)
 
 
 class VocabularyError(UserError):
@@ -31,7 +33,7 @@ class Vocabulary:
         if len(self._indices) < len(self.words):
             repeated = next(word for index, word in enumerate(self.words) if self._indices[word] != index)
             raise VocabularyError(f"the vocabulary has {repeated!r} twice")
-        for special in (SENTENCE_START, SENTENCE_END, UNKNOWN):
+        for special in SPECIALS:
             if special not in self._indices:
                 raise VocabularyError(f"the vocabulary lacks {special}: it needs <S>, </S> and <UNK>")
 
@@ -41,6 +43,43 @@ class Vocabulary:
     def index(self, word: str) -> int:
         """Return the word's index, or that of `<UNK>`."""
         return self._indices.get(word, self._indices[UNKNOWN])
+
+    def index_of_text(self, word: str) -> int:
+        """Return the index of a word that stands in a text, where a literal `<S>` is a word that the model lacks."""
+        return self._indices[UNKNOWN] if word in SPECIALS else self.index(word)
+
+    @classmethod
+    def count(
+        cls, sentences: Iterable[Sequence[str]], *, max_size: int | None = None, min_count: int = 1
+    ) -> "Vocabulary":
+        """Count the words of a text and keep the most frequent.
+
+        Parameters
+        ----------
+        sentences : iterable of sequences of str
+        max_size : int, optional
+            Words to keep, the three special ones included.
+        min_count : int
+            Rarer words are not kept.
+
+        Returns
+        -------
+        Vocabulary
+            Most frequent first, as the sampled softmax needs it; ties in the order of the alphabet. The special words
+            are ranked by their counts too: as many starts and ends as sentences, as many `<UNK>` as words left out.
+        """
+        counts: Counter[str] = Counter()
+        n_sentences = 0
+        for sentence in sentences:
+            counts.update(sentence)
+            n_sentences += 1
+        for special in SPECIALS:
+            counts.pop(special, None)
+        ranked = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+        kept = [item for item in ranked[: None if max_size is None else max(0, max_size - 3)] if item[1] >= min_count]
+        n_unknown = counts.total() - sum(count for _, count in kept)
+        kept += [(SENTENCE_START, n_sentences), (SENTENCE_END, n_sentences), (UNKNOWN, n_unknown)]
+        return cls([word for word, _ in sorted(kept, key=lambda item: (-item[1], item[0]))])
 
     @classmethod
     def read(cls, path: Path) -> "Vocabulary":

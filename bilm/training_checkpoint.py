@@ -1,0 +1,95 @@
+"""The checkpoint of a training run: one file that is replaced in one step, so that it is never half written."""
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
+from torch import Tensor
+
+from bilm.errors import UserError
+from bilm.files import atomic_path
+from bilm.model import BiLM, BiLMState
+
+
+class CheckpointError(UserError):
+    """A checkpoint that cannot be used."""
+
+
+def save_checkpoint(
+    path: Path, model: BiLM, optimizer: torch.optim.Optimizer, state: BiLMState | None, progress: dict[str, Any]
+) -> None:
+    """Write weights, optimizer, carried LSTM state and everything else (`progress`, as JSON can hold it).
+
+    Random numbers need no state of their own: every step draws from the run's seed and its own number.
+
+    Raises
+    ------
+    UserError
+        If the file cannot be written; an older one at the same place survives.
+    """
+    tensors = {f"model.{name}": tensor for name, tensor in model.state_dict().items()}
+    for index, values in optimizer.state_dict()["state"].items():
+        tensors |= {f"optimizer.{index}.{name}": torch.as_tensor(value) for name, value in values.items()}
+    if state is not None:
+        for direction, part in state._asdict().items():
+            tensors |= {f"state.{direction}.{name}": tensor.clone() for name, tensor in part._asdict().items()}
+    tensors = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
+    with atomic_path(path) as temporary:
+        try:
+            save_file(tensors, temporary, metadata={"progress": json.dumps(progress)})
+        except SafetensorError as error:  # a full disk, for example
+            raise CheckpointError(f"{path}: cannot be written ({error}); the checkpoint before it is kept") from error
+        with temporary.open("rb") as file:
+            os.fsync(file.fileno())
+
+
+def read_progress(path: Path) -> dict[str, Any]:
+    """Read a checkpoint's `progress` alone.
+
+    Raises
+    ------
+    CheckpointError
+        If the file is missing or damaged.
+    """
+    try:
+        with safe_open(path, framework="pt") as file:
+            progress: dict[str, Any] = json.loads(file.metadata()["progress"])
+            return progress
+    except (OSError, SafetensorError, KeyError, TypeError) as error:
+        raise CheckpointError(f"{path}: no checkpoint to go on from: {error}") from error
+
+
+def load_checkpoint(path: Path, model: BiLM, optimizer: torch.optim.Optimizer) -> BiLMState | None:
+    """Fill model and optimizer from a checkpoint and return the carried state.
+
+    Raises
+    ------
+    CheckpointError
+        If the file is missing or damaged.
+    """
+    sections: dict[str, dict[str, Tensor]] = {"model": {}, "optimizer": {}, "state": {}}
+    try:
+        with safe_open(path, framework="pt") as file:
+            for key in file.keys():  # noqa: SIM118
+                section, name = key.split(".", maxsplit=1)
+                sections[section][name] = file.get_tensor(key)
+    except (OSError, SafetensorError) as error:
+        raise CheckpointError(f"{path}: no checkpoint to go on from: {error}") from error
+    model.load_state_dict(sections["model"])
+    values: dict[int, dict[str, Tensor]] = {}
+    for key, tensor in sections["optimizer"].items():
+        index, name = key.split(".")
+        values.setdefault(int(index), {})[name] = tensor
+    optimizer.load_state_dict({**optimizer.state_dict(), "state": values})
+    if not sections["state"]:
+        return None
+    zero = model.zero_state(0)
+    forward, backward = (
+        type(part)(*(sections["state"][f"{direction}.{name}"].to(model.device) for name in part._fields))
+        for direction, part in zip(zero._fields, zero, strict=True)
+    )
+    return BiLMState(forward, backward)
