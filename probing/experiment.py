@@ -170,27 +170,33 @@ class _Journal:
             What the probe sees. Only called where there is something to fit.
         """
         keys = {cell: self._key(cell, fingerprint) for cell in cells}
-        for cell in cells:
-            predictions = read_predictions(self.folder / cell.file_name, keys[cell])
-            sizes = {split: len(self.data[cell.task][split].examples) for split in EVALUATED}
-            if predictions and {split: len(labels) for split, labels in predictions.labels.items()} == sizes:
-                self.finished[cell] = predictions
-        pending = [cell for cell in cells if cell not in self.finished]
-        if not pending:
+        kept = {cell: self._read(cell, key) for cell, key in keys.items()}
+        if all(kept.values()):
+            self.finished |= {cell: predictions for cell, predictions in kept.items() if predictions}
             return
+        # One missing cell has all of them fitted: what is solved together rounds together, so that a run that was
+        # interrupted between two of them still ends with the same bytes.
         started = time.monotonic()
         X = {split: matrix(split) for split in ("train", *EVALUATED)}
-        targets = {split: [self.data[cell.task][split].labels for cell in pending] for split in ("train", "dev")}
-        probe = pending[0].probe
+        targets = {split: [self.data[cell.task][split].labels for cell in cells] for split in ("train", "dev")}
+        probe = cells[0].probe
         fitted = probe.fit(X["train"], targets["train"], X["dev"], targets["dev"])
-        for cell, estimator in zip(pending, fitted, strict=True):
+        for cell, estimator in zip(cells, fitted, strict=True):
             labels = {split: np.asarray(estimator.predict(X[split]), dtype=np.str_) for split in EVALUATED}
             self.finished[cell] = Predictions(labels, probe.facts(estimator))
             write_predictions(self.folder / cell.file_name, keys[cell], self.finished[cell])
             self.n_fitted += 1
             accuracy = np.mean(correct(self.data[cell.task]["dev"], labels["dev"]))
             logger.info("%s: dev accuracy %.2f %%", cell.title, 100 * accuracy)
-        logger.info("%s cell%s in %.1f s", len(pending), "s" * (len(pending) > 1), time.monotonic() - started)
+        logger.info("%s cell%s in %.1f s", len(cells), "s" * (len(cells) > 1), time.monotonic() - started)
+
+    def _read(self, cell: Cell, key: str) -> Predictions | None:
+        """Return what a cell's file settles, or None where it has another key, is damaged or missing."""
+        predictions = read_predictions(self.folder / cell.file_name, key)
+        sizes = {split: len(self.data[cell.task][split].examples) for split in EVALUATED}
+        if predictions and {split: len(labels) for split, labels in predictions.labels.items()} == sizes:
+            return predictions
+        return None
 
     def _key(self, cell: Cell, fingerprint: str) -> str:
         """Hash everything that a cell's predictions depend on."""
