@@ -23,7 +23,7 @@ class LinearProbe(ClassifierMixin, BaseEstimator):
 
     Minimises `mean cross-entropy + penalty / 2 * ||W||^2` over weights W (n_features, n_classes) and an unpenalised
     bias, to the optimum; nothing is random. scikit-learn's `LogisticRegression` on standardised features has the same
-    optimum at `C = 1 / (n_examples * penalty)`.
+    optimum at `C = 1 / (n_examples * penalty)`; with two classes, where it has one weight vector, at twice that `C`.
 
     Parameters
     ----------
