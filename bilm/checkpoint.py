@@ -1,9 +1,10 @@
 """The native folder of a model, and the one place that turns what a user calls a model into files.
 
 A folder holds `config.json` (the fields of `options.json`), `model.safetensors` and, where the model has an output
-layer, `vocab.txt`.
+layer, `vocab.txt`. A model card (`README.md`) and the metrics of its training (`training.csv`) may lie beside them.
 """
 
+import shutil
 from pathlib import Path
 
 import torch
@@ -19,6 +20,8 @@ from bilm.vocabulary import Vocabulary
 _SHIPPED = Path(__file__).parent / "pretrained"
 
 _FILES = {"config.json", "model.safetensors", "vocab.txt"}
+_COMPANIONS = {"README.md", "training.csv"}
+"""Written by people about a model: kept when its files are replaced."""
 
 
 def shipped_models() -> list[str]:
@@ -106,13 +109,15 @@ def load_native(folder: Path) -> BiLM:
 def save_native(model: BiLM, folder: Path, *, half_precision_output: bool = False) -> None:
     """Write a native folder, atomically: an older model at the same place survives a failure.
 
+    A model card (`README.md`) and `training.csv` that lie there stay.
+
     `half_precision_output` stores the output layer in float16, which takes half the space and is exact enough for it:
     vectors do not depend on it.
 
     Raises
     ------
     ModelError
-        If the folder holds anything but a native model: it would be lost.
+        If the folder holds anything but a native model, which would be lost, or the weights cannot be written.
     """
     if folder.exists() and not (folder.is_dir() and _is_ours(folder)):
         raise ModelError(f"{folder}: holds other things than a native model; give the name of a new folder")
@@ -124,16 +129,22 @@ def save_native(model: BiLM, folder: Path, *, half_precision_output: bool = Fals
             tensors = {
                 name: tensor.half() if name.startswith("output.") else tensor for name, tensor in tensors.items()
             }
-        save_file(tensors, temporary / "model.safetensors")
+        try:
+            save_file(tensors, temporary / "model.safetensors")
+        except SafetensorError as error:  # a full disk, for example
+            raise ModelError(f"{folder / 'model.safetensors'}: cannot be written ({error})") from error
         # safetensors makes files that only their owner can read; a model is for everyone who can read its config.
         (temporary / "model.safetensors").chmod((temporary / "config.json").stat().st_mode)
         if model.vocabulary is not None:
             model.vocabulary.write(temporary / "vocab.txt")
+        for name in _COMPANIONS:
+            if (folder / name).exists():
+                shutil.copy2(folder / name, temporary / name)
 
 
 def _is_ours(folder: Path) -> bool:
-    """Tell whether a folder is empty or a native model and nothing else: the only thing that may be replaced."""
-    content = list(folder.iterdir())
+    """Tell whether a folder has nothing that would be lost: it is empty, or a native model with its companions."""
+    content = [path for path in folder.iterdir() if not (path.name in _COMPANIONS and path.is_file())]
     if not content:
         return True
     if any(path.name not in _FILES or not path.is_file() for path in content):

@@ -15,10 +15,12 @@ from bilm.embedder import Embedder, Layers
 from bilm.errors import UserError
 from bilm.files import atomic_path
 from bilm.official import save_official
-from bilm.text import read_sentences
+from bilm.text import count_lines, read_sentences
 
 app = console.command_line(
-    "bilm", "The bidirectional language model behind ELMo (Peters et al. 2018): embed text, convert models."
+    "bilm",
+    "The bidirectional language model behind ELMo (Peters et al. 2018): embed text, train on text, measure and convert "
+    "models.",
 )
 
 _MODEL_HELP = "A shipped name, a model folder (native or released format), or options.json,weights.hdf5."
@@ -65,7 +67,7 @@ def embed(
     embedder = Embedder(network, state=state.value, device=device)
     n_tokens = n_sentences = 0
     with atomic_path(out) as path, h5py.File(path, "w", libver="latest") as file:
-        sentences = console.track(read_sentences(text), "embedding", total=_count_lines(text))
+        sentences = console.track(read_sentences(text), "embedding", total=count_lines(text))
         for vectors in embedder.embed(sentences):
             file.create_dataset(str(n_sentences), data=choose(vectors))
             n_sentences += 1
@@ -127,12 +129,3 @@ def _refuse_to_overwrite_input(out: Path, model: str, text: Path) -> None:
     inputs = [text, *(found.iterdir() if isinstance(found, Path) else found)]
     if out.exists() and any(path.exists() and path.samefile(out) for path in inputs):
         raise UserError(f"{out}: is read as input; give the name of another file for the output")
-
-
-def _count_lines(path: Path) -> int:
-    """Count lines for the progress bar; a file that cannot be read is reported by whoever reads it."""
-    try:
-        with path.open("rb") as file:
-            return sum(1 for _ in file)
-    except OSError:
-        return 0

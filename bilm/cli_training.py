@@ -1,7 +1,8 @@
 """The commands `bilm train`, `bilm evaluate` and `bilm score`; `bilm.cli` registers them."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
@@ -11,36 +12,65 @@ from rich.table import Table
 
 from bilm import console, evaluation, training
 from bilm.checkpoint import load_model
-from bilm.text import read_sentences
+from bilm.device import usable_device
+from bilm.text import count_lines, read_sentences
 from bilm.training_config import read_training_config
 
-_Model = Annotated[str, typer.Argument(help="A shipped name, or a model folder that has an output layer.")]
+_Model = Annotated[
+    str,
+    typer.Argument(
+        help="A shipped name, or a folder that `bilm train` wrote. Released ELMo weights will not do: they have no "
+        "output layer."
+    ),
+]
 _Text = Annotated[
     Path, typer.Argument(help="UTF-8, plain or .gz, one sentence a line, words separated by single spaces.")
 ]
 _BatchSize = Annotated[int, typer.Option(min=1, help="Sentences run together; changes the speed, not the numbers.")]
-_Device = Annotated[str, typer.Option(help="cpu, cuda, cuda:1, ...")]
+_Device = Annotated[str, typer.Option(help="auto (a GPU where there is one), cpu, cuda, cuda:1, ...")]
 
 
 def train(
     config: Annotated[Path, typer.Argument(help="YAML file of the run; experiments/bilm/ has some to start from.")],
     override: Annotated[
-        list[str] | None, typer.Option("-o", "--override", metavar="K=V", help="Set a key: -o optimizer.rate=0.002.")
+        list[str] | None,
+        typer.Option(
+            "-o",
+            "--override",
+            metavar="KEY.PATH=VALUE",
+            help="Change a key, such as -o optimizer.rate=0.002. Repeatable.",
+        ),
     ] = None,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on from the run's last checkpoint.")] = False,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on from the run's last checkpoint, with the same CONFIG and -o.")
+    ] = False,
     allow_changes: Annotated[
         bool,
-        typer.Option("--allow-changes", help="With --resume: go on though keys that shape the steps have changed."),
+        typer.Option(
+            "--allow-changes",
+            help="With --resume: go on though keys have changed that shape the steps, such as the rate or the batch. "
+            "Keys of stop and report may always change.",
+        ),
     ] = False,
 ) -> None:
-    """Train a biLM on text, or fine-tune one (`start: MODEL` in the file).
+    """Train a biLM on text, or train one further on a text of your own.
 
-    The run's folder (`out` in the file) gets metrics.csv, the best model, the last checkpoint and, at the end, model/.
+    Four things have to stand in CONFIG: name, out (the folder to write), text.train (a pattern such as text/*.txt.gz: one
+    sentence a line, words separated by single spaces) and stop (epochs, words or minutes); besides, either network (its
+    shape; random weights) or start (a shipped name, a model folder, or released weights: train those further).
+    A key that is not known is an error that offers the nearest.
+
+    The folder gets model/ at the end, which `bilm evaluate` and `bilm embed` read; best/, the model with the lowest
+    validation perplexity so far (with text.valid); metrics.csv; and the checkpoint. The losses on the screen are those of a
+    sampled softmax: they fall, but only a validation perplexity says how good the model is.
+
     Ctrl-C saves and stops; --resume goes on, and ends with the same bytes as a run that was never stopped.
 
     On many processes: torchrun --nproc-per-node N -m bilm train CONFIG
 
     Example: bilm train experiments/bilm/tiny.yaml
+
+    Example: bilm train experiments/bilm/my-text.yaml -o start=small-en -o 'text.train=my/*.txt' -o text.valid=null
     """
     model = training.train(read_training_config(config, override or []), resume=resume, allow_changes=allow_changes)
     console.console.print(f"{model}: the trained model")
@@ -50,18 +80,24 @@ def evaluate(
     model: _Model,
     text: _Text,
     batch_size: _BatchSize = 64,
-    device: _Device = "cpu",
-    as_json: Annotated[bool, typer.Option("--json", help="Print numbers for a script.")] = False,
+    device: _Device = "auto",
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print one JSON object on standard output instead of the table.")
+    ] = False,
 ) -> None:
     """Tell the exact perplexity of a text: how many words the model hesitates between, in each direction.
 
-    Every sentence starts from the zero state. Words that are not in the vocabulary count as <UNK>, which is easier than
-    the word itself, so compare perplexities between equal vocabularies only.
+    Lower is better; a model that knew nothing would have the size of its vocabulary. Forward, each word is predicted from
+    those before it in its sentence; backward, from those after it. Every sentence starts from the zero state.
 
-    Example: bilm evaluate runs/tiny/model test.txt
+    Words that are not in the vocabulary count as <UNK>, which is easier than the word itself, so compare perplexities
+    between equal vocabularies only. The second row leaves them out.
+
+    Example: bilm evaluate runs/tiny/model runs/grammar/valid.txt
     """
-    network = load_model(model).to(device)
-    result = evaluation.evaluate(network, _sentences(text), batch_size=batch_size)
+    network = load_model(model).to(usable_device(device))
+    with _progress(text) as advance:
+        result = evaluation.evaluate(network, _sentences(text), batch_size=batch_size, on_batch=advance)
     if as_json:
         typer.echo(json.dumps(asdict(result)))
         return
@@ -76,15 +112,16 @@ def evaluate(
     )
 
 
-def score(model: _Model, text: _Text, batch_size: _BatchSize = 64, device: _Device = "cpu") -> None:
+def score(model: _Model, text: _Text, batch_size: _BatchSize = 64, device: _Device = "auto") -> None:
     """Print each word's natural-log probability in both directions, one JSON object a sentence.
 
     "forward" has one number a word and one for the sentence's end; "backward" one for the sentence's start and one a
-    word; "known" says which words are in the vocabulary. Blank lines are passed over; "line" counts them.
+    word; "known" says which words are in the vocabulary (the others are scored as <UNK>). Blank lines are passed over;
+    "line" counts them. A direction's perplexity is exp(-the mean of all its numbers): the one that `bilm evaluate` prints.
 
-    Example: bilm score runs/tiny/model test.txt > scores.jsonl
+    Example: bilm score runs/tiny/model runs/grammar/valid.txt > scores.jsonl
     """
-    network = load_model(model).to(device)
+    network = load_model(model).to(usable_device(device))
     lines = ((number, words) for number, words in enumerate(read_sentences(text), start=1) if words)
     numbers: list[tuple[int, list[str]]] = []
 
@@ -93,21 +130,30 @@ def score(model: _Model, text: _Text, batch_size: _BatchSize = 64, device: _Devi
             numbers.append(line)
             yield line[1]
 
-    for scores in evaluation.score(network, remember(), batch_size=batch_size):
-        line, words = numbers.pop(0)
-        typer.echo(
-            json.dumps(
-                {
-                    "line": line,
-                    "words": words,
-                    "forward": scores.forward.tolist(),
-                    "backward": scores.backward.tolist(),
-                    "known": scores.known.tolist(),
-                },
-                ensure_ascii=False,
+    with _progress(text) as advance:
+        for scores in evaluation.score(network, remember(), batch_size=batch_size, on_batch=advance):
+            line, words = numbers.pop(0)
+            typer.echo(
+                json.dumps(
+                    {
+                        "line": line,
+                        "words": words,
+                        "forward": scores.forward.tolist(),
+                        "backward": scores.backward.tolist(),
+                        "known": scores.known.tolist(),
+                    },
+                    ensure_ascii=False,
+                )
             )
-        )
 
 
 def _sentences(text: Path) -> Iterator[list[str]]:
     return (words for words in read_sentences(text) if words)
+
+
+@contextmanager
+def _progress(text: Path) -> Iterator[Callable[[int], None]]:
+    """Show a bar over a text's lines; gives what is to be told of each batch's sentences."""
+    with console.progress_bar() as progress:
+        task = progress.add_task("scoring", total=count_lines(text))
+        yield lambda n_sentences: progress.advance(task, n_sentences)

@@ -10,6 +10,7 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field, PositiveFloat, ValidationError, model_validator
 
 from bilm.errors import UserError
+from bilm.settings import Section
 
 
 class ConfigError(UserError):
@@ -20,17 +21,13 @@ class ConfigError(UserError):
 _Size = Annotated[int, Field(gt=0, le=2**17)]
 
 
-class _Section(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class CharacterEmbeddingConfig(_Section):
+class CharacterEmbeddingConfig(Section):
     """The table of byte vectors."""
 
     dim: _Size
 
 
-class CharCNNConfig(_Section):
+class CharCNNConfig(Section):
     """The token encoder: byte vectors, convolutions, highway layers.
 
     Attributes
@@ -72,7 +69,7 @@ class CharCNNConfig(_Section):
         return sum(count for _, count in self.filters)
 
 
-class LSTMConfig(_Section):
+class LSTMConfig(Section):
     """The two stacks of LSTM layers.
 
     Attributes

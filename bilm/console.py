@@ -83,8 +83,8 @@ def progress_bar() -> Progress:
     )
 
 
-def track(items: Iterable[_Item], description: str, total: int) -> Iterator[_Item]:
-    """Pass items on and show how many of `total` have gone by."""
+def track(items: Iterable[_Item], description: str, total: int | None) -> Iterator[_Item]:
+    """Pass items on and show how many of `total` (None: not known) have gone by."""
     with progress_bar() as progress:
         yield from progress.track(items, total=total, description=description)
 

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from bilm.characters import is_truncated, words_to_ids
-from bilm.errors import UserError
+from bilm.device import usable_device
 from bilm.lstm import LSTMState
 from bilm.model import BiLM, BiLMState
 
@@ -66,7 +66,7 @@ class Embedder:
     ) -> None:
         if state not in get_args(StatePolicy):
             raise ValueError(f"state is one of {', '.join(get_args(StatePolicy))}, not {state!r}")
-        self.model = model.to(_usable_device(device)).eval()
+        self.model = model.to(usable_device(device)).eval()
         self.state = state
         self.tokens_per_batch = tokens_per_batch
         self.n_truncated = 0
@@ -187,19 +187,6 @@ class Embedder:
                 words[0],
             )
         self.n_truncated += len(words)
-
-
-def _usable_device(device: str | torch.device) -> torch.device:
-    """Resolve "auto", and refuse a device that this machine lacks."""
-    if device == "auto":
-        device = "cuda" if torch.cuda.is_available() else "cpu"
-    try:
-        usable = torch.device(device)
-        torch.zeros(1, device=usable).cpu()
-    except (RuntimeError, AssertionError, NotImplementedError) as error:
-        # PyTorch's message can go on for a page; its first line says what is wrong.
-        raise UserError(f"device {str(device)!r} cannot be used here: {str(error).splitlines()[0]}") from error
-    return usable
 
 
 def _windows(sentences: Iterable[Sequence[str]], n_tokens: int) -> Iterator[list[Sequence[str]]]:

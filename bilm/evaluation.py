@@ -5,7 +5,7 @@ direction predicts each word and then the sentence's end; the backward direction
 """
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import NamedTuple, TypeVar
@@ -76,7 +76,13 @@ class Perplexity:
     n_unknown: int
 
 
-def score(model: BiLM, sentences: Iterable[Sequence[str]], *, batch_size: int = 64) -> Iterator[SentenceScore]:
+def score(
+    model: BiLM,
+    sentences: Iterable[Sequence[str]],
+    *,
+    batch_size: int = 64,
+    on_batch: Callable[[int], object] | None = None,
+) -> Iterator[SentenceScore]:
     """Score sentences, in the order given.
 
     Parameters
@@ -87,6 +93,8 @@ def score(model: BiLM, sentences: Iterable[Sequence[str]], *, batch_size: int = 
         None of them empty.
     batch_size : int
         Sentences that are run together; it changes nothing but the speed.
+    on_batch : callable, optional
+        Told the number of sentences of each batch that is done, for a progress bar.
 
     Raises
     ------
@@ -106,11 +114,21 @@ def score(model: BiLM, sentences: Iterable[Sequence[str]], *, batch_size: int = 
             batch = order[start : start + batch_size]
             for index, result in zip(batch, _score_batch(model, [window[index] for index in batch]), strict=True):
                 scores[index] = result
+            if on_batch is not None:
+                on_batch(len(batch))
         yield from (result for result in scores if result is not None)
 
 
-def evaluate(model: BiLM, sentences: Iterable[Sequence[str]], *, batch_size: int = 64) -> Perplexity:
+def evaluate(
+    model: BiLM,
+    sentences: Iterable[Sequence[str]],
+    *,
+    batch_size: int = 64,
+    on_batch: Callable[[int], object] | None = None,
+) -> Perplexity:
     """Return the exact perplexity of a text: one total over all its words, however they are batched.
+
+    The parameters are those of `score`.
 
     Raises
     ------
@@ -121,7 +139,7 @@ def evaluate(model: BiLM, sentences: Iterable[Sequence[str]], *, batch_size: int
     """
     totals = np.zeros((2, 2))  # [direction, all steps or known steps]
     n_sentences = n_words = n_known = 0
-    for forward, backward, known in score(model, sentences, batch_size=batch_size):
+    for forward, backward, known in score(model, sentences, batch_size=batch_size, on_batch=on_batch):
         n_sentences += 1
         n_words += len(known)
         n_known += int(known.sum())
@@ -134,16 +152,24 @@ def evaluate(model: BiLM, sentences: Iterable[Sequence[str]], *, batch_size: int
         n_known + n_sentences,
     ]
     return Perplexity(
-        forward=math.exp(forward_all),
-        backward=math.exp(backward_all),
-        mean=math.exp((forward_all + backward_all) / 2),
-        forward_known=math.exp(forward_known),
-        backward_known=math.exp(backward_known),
-        mean_known=math.exp((forward_known + backward_known) / 2),
+        forward=_exp(forward_all),
+        backward=_exp(backward_all),
+        mean=_exp((forward_all + backward_all) / 2),
+        forward_known=_exp(forward_known),
+        backward_known=_exp(backward_known),
+        mean_known=_exp((forward_known + backward_known) / 2),
         n_sentences=n_sentences,
         n_words=n_words,
         n_unknown=n_words - n_known,
     )
+
+
+def _exp(x: float) -> float:
+    """Return e to the power of `x`; infinity where that is beyond all numbers, as with a network that has diverged."""
+    try:
+        return math.exp(x)
+    except OverflowError:
+        return math.inf
 
 
 @torch.no_grad()

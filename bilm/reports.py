@@ -6,6 +6,9 @@ one.
 
 import logging
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -39,10 +42,15 @@ class Reports:
 
     def __init__(self, folder: Path, length: int, *, tensorboard: bool = False) -> None:
         self.path = folder / "metrics.csv"
-        self._file = self.path.open("ab")
-        self._file.truncate(length)
-        if not length:
-            self._file.write((",".join(COLUMNS) + "\n").encode())
+        with self._explained():
+            self._file = self.path.open("ab")
+            if (found := self._file.tell()) < length:  # someone cut it; to fill it up with zeros would be worse
+                logger.warning("%s: rows are missing that the run had written", self.path)
+            kept = min(found, length)
+            self._file.truncate(kept)
+            if not kept:
+                self._file.write((",".join(COLUMNS) + "\n").encode())
+                self._file.flush()
         self._writer: Any = _tensorboard_writer(folder) if tensorboard else None
         self._words: int | None = None
         self._time = time.monotonic()
@@ -61,8 +69,9 @@ class Reports:
         text = ",".join(
             "" if field is None else f"{field:.8g}" if isinstance(field, float) else str(field) for field in fields
         )
-        self._file.write((text + "\n").encode())
-        self._file.flush()
+        with self._explained():
+            self._file.write((text + "\n").encode())
+            self._file.flush()
         if self._writer is not None:
             for column in COLUMNS[3:]:
                 if values[column] is not None:
@@ -72,9 +81,19 @@ class Reports:
 
     def close(self) -> None:
         """Close the files."""
-        self._file.close()
+        with suppress(OSError):  # what could not be written was told already
+            self._file.close()
         if self._writer is not None:
             self._writer.close()
+
+    @contextmanager
+    def _explained(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            raise UserError(
+                f"{self.path}: cannot be written ({error.strerror}); the last checkpoint, if there is one, is kept"
+            ) from error
 
     def _line(self, values: dict[str, Any], left: float | None) -> str:
         now = time.monotonic()
@@ -93,9 +112,20 @@ class Reports:
         return " | ".join(parts)
 
 
+def check_tensorboard() -> None:
+    """See that TensorBoard's file can be written, before hours of training.
+
+    Raises
+    ------
+    UserError
+        If the package is missing.
+    """
+    if find_spec("tensorboard") is None:
+        raise UserError("report.tensorboard needs the package tensorboard: pip install tensorboard")
+
+
 def _tensorboard_writer(folder: Path) -> Any:
-    try:
-        from torch.utils.tensorboard import SummaryWriter
-    except ImportError as error:
-        raise UserError("report.tensorboard needs the package tensorboard: pip install tensorboard") from error
+    check_tensorboard()
+    from torch.utils.tensorboard import SummaryWriter
+
     return SummaryWriter(str(folder / "tensorboard"))

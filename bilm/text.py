@@ -5,6 +5,7 @@ import gzip
 import zlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import IO
 
 from bilm.errors import UserError
 
@@ -56,7 +57,7 @@ def read_sentences(path: Path) -> Iterator[list[str]]:
         If the file cannot be read, is not UTF-8, or has two spaces in a row (an empty word).
     """
     try:
-        with (gzip.open if path.suffix == ".gz" else open)(path, "rb") as file:
+        with _open(path) as file:
             for number, raw in enumerate(file, start=1):
                 line = raw.removeprefix(_BYTE_ORDER_MARK) if number == 1 else raw
                 try:
@@ -69,3 +70,21 @@ def read_sentences(path: Path) -> Iterator[list[str]]:
                 yield words
     except (OSError, EOFError, zlib.error) as error:  # the last two are a damaged gzip file
         raise TextError(f"{path}: cannot be read ({getattr(error, 'strerror', None) or error})") from error
+
+
+def count_lines(path: Path) -> int | None:
+    """Count lines, for a progress bar; None where that cannot be told, which whoever reads the file explains.
+
+    A pipe is not counted: what is read from it is gone.
+    """
+    if not path.is_file():
+        return None
+    try:
+        with _open(path) as file:
+            return sum(1 for _ in file)
+    except (OSError, EOFError, zlib.error):
+        return None
+
+
+def _open(path: Path) -> IO[bytes]:
+    return gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb")

@@ -7,8 +7,9 @@ import math
 
 import torch
 from torch import Generator, Tensor, nn
+from torch.nn import functional
 
-from bilm.characters import N_IDS
+from bilm.characters import N_IDS, PADDING
 from bilm.config import BiLMConfig
 
 
@@ -44,6 +45,7 @@ class TokenEncoder(nn.Module):
         self.activation = torch.relu if cnn.activation == "relu" else torch.tanh
         self.embedding = nn.Embedding(N_IDS, cnn.embedding.dim, padding_idx=0)
         self.convolutions = nn.ModuleList(nn.Conv1d(cnn.embedding.dim, count, width) for width, count in cnn.filters)
+        self.widest = max(width for width, _ in cnn.filters)
         self.highways = nn.ModuleList(Highway(cnn.n_filters) for _ in range(cnn.n_highway))
         self.projection = nn.Linear(cnn.n_filters, config.lstm.projection_dim) if config.has_projection else None
 
@@ -59,9 +61,11 @@ class TokenEncoder(nn.Module):
         -------
         float tensor, shape (n_words, projection_dim)
         """
-        characters = self.embedding(character_ids).transpose(1, 2)  # [n, embedding, max_characters]
+        # Windows of padding alone all give the same value, and the first of them is enough: the columns after it go.
+        n_used = int((character_ids != PADDING).any(dim=0).sum()) + self.widest
+        characters = self.embedding(character_ids[:, :n_used]).flatten(1)  # [n, n_used * embedding]
         # The activation is monotonic, so it commutes with the maximum and is applied to one value a filter.
-        pooled = [convolution(characters).amax(dim=2) for convolution in self.convolutions]
+        pooled = [_convolve(characters, convolution) for convolution in self.convolutions]
         x = self.activation(torch.cat(pooled, dim=1))  # [n, n_filters]
         for highway in self.highways:
             x = highway(x)
@@ -86,3 +90,15 @@ class TokenEncoder(nn.Module):
         if self.projection is not None:
             nn.init.normal_(self.projection.weight, std=1 / math.sqrt(self.projection.in_features), generator=generator)
             nn.init.zeros_(self.projection.bias)
+
+
+def _convolve(characters: Tensor, convolution: nn.Module) -> Tensor:
+    """Return each filter's maximum over all windows, shape (n, filters); `characters` is (n, columns * embedding).
+
+    One matrix product over all windows, and a maximum whose gradient goes to one window: in training twice as fast as
+    `Conv1d` and `amax`.
+    """
+    assert isinstance(convolution, nn.Conv1d) and convolution.bias is not None
+    weight = convolution.weight.transpose(1, 2).flatten(1)  # [filters, width * embedding]
+    windows = characters.unfold(1, weight.shape[1], convolution.in_channels)  # [n, windows, width * embedding]
+    return functional.linear(windows, weight).max(dim=1).values + convolution.bias

@@ -1,70 +1,43 @@
-"""The training loop: steps of the optimizer, reports, validation, checkpoints, exact resume, many processes.
+"""The training loop: when to step (`bilm.training_step`), report, validate, save, stop; exact resume.
 
 A run is a folder: `config.yaml` (resolved), `vocab.txt`, `metrics.csv`, `checkpoint.safetensors` (to go on from),
 `best/` (lowest validation perplexity) and `model/` (the end). Every random number comes from the seed and the number of
 the step, so a run that was killed and resumed ends with the same bytes as one that was never stopped.
 """
 
-import logging
 import math
-import signal
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable
+from dataclasses import asdict
 from itertools import islice
 from pathlib import Path
-from types import FrameType
+from typing import Any, NamedTuple
 
 import torch
-import yaml
 
 from bilm import distributed
-from bilm.batches import Row, SentenceBatches, ShuffledText, StreamBatches, n_steps, pack
 from bilm.checkpoint import save_native
+from bilm.device import usable_device
 from bilm.errors import UserError
 from bilm.evaluation import evaluate
 from bilm.files import write_text
-from bilm.gradients import GradientMaker
-from bilm.lstm import LSTMState
 from bilm.model import BiLMState
-from bilm.reports import Reports
+from bilm.reports import Reports, check_tensorboard
+from bilm.signals import stop_requests
 from bilm.text import find_shards
-from bilm.training_checkpoint import load_checkpoint, save_checkpoint
-from bilm.training_config import TrainingConfig
-from bilm.training_setup import TrainingError, check_folder, make_model, make_optimizer, read_all, total_words
-
-logger = logging.getLogger(__name__)
-
-
-@dataclass
-class Progress:
-    """Where a run stands; all of it is in the checkpoint.
-
-    Attributes
-    ----------
-    step, words : int
-        Steps made and words read (boundaries not counted).
-    minutes : float
-        Time spent in training, over all the run's stretches.
-    best : float
-        Lowest mean validation perplexity so far.
-    sums : list of float
-        Since the last row of metrics.csv: forward loss, backward loss, predictions in each direction, gradient norms,
-        steps.
-    metrics_bytes : int
-        Length of metrics.csv, to which a resumed run cuts it back.
-    finished : bool
-        Whether the last row of metrics.csv is that of the end.
-    """
-
-    step: int = 0
-    words: int = 0
-    minutes: float = 0.0
-    best: float = math.inf
-    sums: list[float] = field(default_factory=lambda: [0.0] * 5)
-    metrics_bytes: int = 0
-    finished: bool = False
+from bilm.training_checkpoint import Progress, load_checkpoint, save_checkpoint
+from bilm.training_config import TrainingConfig, dump_training_config
+from bilm.training_setup import (
+    TrainingError,
+    check_folder,
+    load_start,
+    make_batches,
+    make_model,
+    make_optimizer,
+    read_all,
+    total_words,
+)
+from bilm.training_step import StepLoss, StepMaker, learning_rate, n_parts
 
 
 def train(config: TrainingConfig, *, resume: bool = False, allow_changes: bool = False) -> Path:
@@ -88,12 +61,19 @@ def train(config: TrainingConfig, *, resume: bool = False, allow_changes: bool =
     UserError
         If text, vocabulary, checkpoint or configuration cannot be used, or the loss is not finite.
     """
-    with distributed.process_group(), _stop_requests() as stop_requested:
+    with distributed.process_group(), stop_requests() as stop_requested:
         return Trainer(config, resume=resume, allow_changes=allow_changes).run(stop_requested)
 
 
 class TrainingStoppedError(UserError):
     """Training was told to stop by a signal, and saved where it stood."""
+
+
+class _Place(NamedTuple):
+    """Where a run stands in the text, and what its streams remember of it."""
+
+    text: dict[str, Any]
+    state: BiLMState | None
 
 
 class Trainer:
@@ -109,51 +89,33 @@ class Trainer:
     def __init__(self, config: TrainingConfig, *, resume: bool = False, allow_changes: bool = False) -> None:
         self.config = config
         self.checkpoint = config.out / "checkpoint.safetensors"
-        device = config.device
-        if device == "auto":
-            device = "cuda" if torch.cuda.is_available() else "cpu"
-        self.device = torch.device(device)
+        self.device = usable_device(config.device)
         self.is_first = distributed.rank() == 0
-        self.n_parts = distributed.world_size() * config.optimizer.accumulate
-        if config.text.regime == "stream" and config.text.rows % self.n_parts:
-            raise TrainingError(f"text.rows: {config.text.rows} rows do not divide into {self.n_parts} equal parts")
+        # What can be refused is refused first: counting the words of a large text takes minutes.
+        if config.text.regime == "stream" and config.text.rows % n_parts(config):
+            raise TrainingError(f"text.rows: {config.text.rows} rows do not divide into {n_parts(config)} equal parts")
+        if config.report.tensorboard:
+            check_tensorboard()
         shards = find_shards(config.text.train)
         self.valid = [] if config.text.valid is None else read_all(find_shards(config.text.valid))
         saved = check_folder(config, self.checkpoint, resume=resume, allow_changes=allow_changes)
-        self.model = make_model(config, shards, resume=resume)
+        start = load_start(config)
+        self.starts_trained = start is not None and start.output is not None
+        distributed.barrier()  # all have looked at the folder before one writes into it
+        if self.is_first:
+            write_text(config.out / "config.yaml", dump_training_config(config))
+        self.model = make_model(config, shards, start, resume=resume)
         self.model.to(self.device).train()
-        self.parameters = list(self.model.parameters())
-        self.optimizer = make_optimizer(self.model, config.optimizer)
-        text = ShuffledText(
-            shards,
-            seed=config.seed,
-            window_words=config.text.window_words,
-            max_sentence_words=config.text.max_sentence_words,
-        )
-        self.batches: SentenceBatches | StreamBatches
-        if config.text.regime == "sentences":
-            self.batches = SentenceBatches(text, config.text.words_per_step)
-        else:
-            self.batches = StreamBatches(text, config.text.rows, config.text.unroll_steps)
+        optimizer = make_optimizer(self.model, config.optimizer)
+        self.batches = make_batches(config, shards)
+        self.step = StepMaker(self.model, optimizer, config)
         self.progress = Progress()
-        self.state: BiLMState | None = None
         if saved is not None:
-            state = load_checkpoint(self.checkpoint, self.model, self.optimizer)
+            self.step.restore(load_checkpoint(self.checkpoint, self.model, optimizer))
             self.progress = Progress(**saved["progress"])
             self.batches.restore(saved["text"])
-            if state is not None:
-                rows = torch.arange(config.text.rows, device=self.device)
-                self.state = state.rows(rows.chunk(distributed.world_size())[distributed.rank()])
         self.total_words = total_words(config, shards, saved)
-        # Two directions in two threads, one thread of arithmetic each: see bilm.gradients.
         self.n_threads = torch.get_num_threads()
-        self.gradients = GradientMaker(
-            self.model,
-            n_sampled=config.n_sampled,
-            dropout=config.optimizer.dropout,
-            parallel=self.device.type == "cpu" and self.n_threads > 1,
-            bfloat16=config.precision == "bfloat16",
-        )
 
     def run(self, stop_requested: Callable[[], bool]) -> Path:
         """Train to the end; returns the folder of the final model.
@@ -163,12 +125,9 @@ class Trainer:
         TrainingStoppedError
             When `stop_requested` says so; the checkpoint is saved.
         TrainingError
-            When the loss is not finite; the last checkpoint is kept.
+            When the loss is not finite; the last good checkpoint is kept.
         """
         config, progress = self.config, self.progress
-        if self.is_first:
-            config.out.mkdir(parents=True, exist_ok=True)
-            write_text(config.out / "config.yaml", yaml.safe_dump(config.model_dump(mode="json"), sort_keys=False))
         self.reports = (
             Reports(config.out, progress.metrics_bytes, tensorboard=config.report.tensorboard)
             if self.is_first
@@ -176,28 +135,11 @@ class Trainer:
         )
         self._started = self._saved = time.monotonic()
         self._minutes_before = progress.minutes
-        stopped = False
-        torch.set_num_threads(1 if self.gradients.parallel else self.n_threads)
+        torch.set_num_threads(self.step.n_threads)
         try:
-            batches = iter(self.batches)
-            while not self._is_done():
-                place = self.batches.state()
-                rows = next(batches)
-                if config.stop.epochs is not None and self.batches.cursor.epoch >= config.stop.epochs:
-                    self.batches.restore(place)  # a later end may want this batch
-                    break
-                save_due = self._step(rows)
-                validated = self._validate() if progress.step % config.report.valid_steps == 0 else None
-                if validated is not None or progress.step % config.report.log_steps == 0:
-                    self._report(validated)
-                stopped = self._agree(stop_requested())
-                if save_due or stopped:
-                    self._save()
-                if stopped:
-                    raise TrainingStoppedError(
-                        f"stopped after step {progress.step:,}, saved in {self.checkpoint}; "
-                        "go on with the same command and --resume"
-                    )
+            if self.starts_trained and self.valid and progress.step == 0:
+                self._report(self._validate())  # what training is to improve on
+            self._steps(stop_requested)
             self._finish()
         finally:
             torch.set_num_threads(self.n_threads)
@@ -205,85 +147,53 @@ class Trainer:
                 self.reports.close()
         return config.out / "model"
 
-    def _step(self, rows: list[Row]) -> bool:
-        """Make one step of the optimizer; tell whether a checkpoint is due."""
-        progress, optimizer = self.progress, self.config.optimizer
-        total = n_steps(rows)
-        for group in self.optimizer.param_groups:
-            group["lr"] = self._rate()
-        for parameter in self.parameters:
-            parameter.grad = torch.zeros_like(parameter) if parameter.grad is None else parameter.grad.zero_()
-        losses, states = [0.0, 0.0], []
-        for part in range(optimizer.accumulate):
-            number = distributed.rank() * optimizer.accumulate + part
-            loss = self._add_gradients(self._part(rows, number), number, part, optimizer.loss_scale / (2 * total))
-            losses = [losses[0] + loss[0], losses[1] + loss[1]]
-            states.append(loss[2])
-        if self.config.text.regime == "stream":
-            self.state = _join(states)
-        distributed.sum_gradients(self.parameters)
-        norm = float(torch.nn.utils.clip_grad_norm_(self.parameters, optimizer.clip_norm or math.inf))
-        report = self.config.report
-        save_due = (time.monotonic() - self._saved) / 60 >= report.checkpoint_minutes
-        progress.minutes = self._minutes_before + (time.monotonic() - self._started) / 60
-        # Only the first process's clock counts.
-        forward, backward, save_due_sum, minutes = distributed.sum_values(
-            [*losses, float(save_due and self.is_first), progress.minutes * self.is_first], self.device
-        )
-        if not math.isfinite(norm + forward + backward):
-            raise TrainingError(
-                f"the loss is not finite at step {progress.step + 1:,} (rate {self._rate():.2g}); the last good "
-                f"checkpoint is kept in {self.checkpoint}. Try a lower optimizer.rate or a "
-                "smaller optimizer.clip_norm (--resume --allow-changes)"
-            )
-        self.optimizer.step()
+    def _steps(self, stop_requested: Callable[[], bool]) -> None:
+        """Make steps until the end."""
+        report, stop = self.config.report, self.config.stop
+        batches = iter(self.batches)
+        save_due = False
+        while not self._is_done():
+            place = self._place()
+            rows = next(batches)
+            if stop.epochs is not None and self.batches.cursor.epoch >= stop.epochs:
+                self.batches.restore(place.text)  # a later end may want this batch
+                return
+            loss = self.step.gradients(rows, self.progress.step)
+            if not loss.is_finite:
+                raise self._not_finite("loss", self.progress.step + 1)
+            # Only now: a checkpoint whose next loss is not finite would be worth nothing.
+            if save_due:
+                self._save(place)
+            self.step.update(self._rate())
+            self._count(loss, sum(piece.stop - max(piece.start, 1) for row in rows for piece in row))
+            validated = self._validate() if self.progress.step % report.valid_steps == 0 else None
+            if validated is not None or self.progress.step % report.log_steps == 0:
+                self._report(validated)
+            save_due, stopped = self._agree(stop_requested())
+            if stopped:
+                self._save(self._place())
+                raise TrainingStoppedError(
+                    f"stopped after step {self.progress.step:,}, saved in {self.checkpoint}; "
+                    "go on with the same command and --resume"
+                )
+
+    def _place(self) -> _Place:
+        return _Place(self.batches.state(), self.step.state)
+
+    def _count(self, loss: StepLoss, n_words: int) -> None:
+        """Add a step to what was done."""
+        progress = self.progress
         progress.step += 1
-        progress.words += sum(piece.stop - max(piece.start, 1) for row in rows for piece in row)
-        progress.minutes = minutes
+        progress.words += n_words
         progress.finished = False
-        news = (forward, backward, float(total), norm, 1.0)
+        news = (loss.forward, loss.backward, float(loss.n_predictions), loss.gradient_norm, 1.0)
         progress.sums = [old + new for old, new in zip(progress.sums, news, strict=True)]
-        steps = report.checkpoint_steps
-        return save_due_sum > 0 or (steps is not None and progress.step % steps == 0)
-
-    def _part(self, rows: list[Row], number: int) -> list[Row]:
-        """Return one of the parts into which processes and accumulation cut a step's rows."""
-        if self.config.text.regime == "sentences":
-            return rows[number :: self.n_parts]  # sorted by length: each part gets long and short ones
-        size = len(rows) // self.n_parts
-        return rows[number * size : (number + 1) * size]
-
-    def _add_gradients(
-        self, rows: list[Row], number: int, part: int, scale: float
-    ) -> tuple[float, float, BiLMState | None]:
-        """Add the gradients of one part; return its summed losses and, under "stream", its rows' state."""
-        assert self.model.vocabulary is not None
-        if not rows:
-            return 0.0, 0.0, None
-        batch = pack(rows, self.model.vocabulary, self.model.max_characters).to(self.device)
-        state = self.model.zero_state(len(rows))
-        if self.state is not None:
-            local = torch.arange(part * len(rows), (part + 1) * len(rows), device=self.device)
-            state = self.state.rows(local[batch.order])
-        if batch.n_steps:
-            seed = [self.config.seed, self.progress.step]
-            loss = self.gradients.add(batch, scale=scale, seed=seed, part=number, state=state)
-            return loss.forward, loss.backward, loss.state.rows(torch.argsort(batch.order))
-        return 0.0, 0.0, state.rows(torch.argsort(batch.order))
 
     def _rate(self) -> float:
         """Return the learning rate of the next step."""
-        optimizer, words = self.config.optimizer, self.progress.words
-        rate = optimizer.rate
-        if optimizer.warmup_steps:
-            rate *= min(1.0, (self.progress.step + 1) / optimizer.warmup_steps)
-        if self.total_words is not None:
-            left = max(0.0, 1 - words / self.total_words)
-            if optimizer.schedule == "cosine":
-                rate *= 0.5 * (1 + math.cos(math.pi * (1 - left)))
-            if optimizer.decay_words:
-                rate *= min(1.0, left * self.total_words / optimizer.decay_words)
-        return rate
+        return learning_rate(
+            self.config.optimizer, step=self.progress.step, words=self.progress.words, total_words=self.total_words
+        )
 
     def _is_done(self) -> bool:
         stop, progress = self.config.stop, self.progress
@@ -291,9 +201,16 @@ class Trainer:
             stop.minutes is not None and progress.minutes >= stop.minutes
         )
 
-    def _agree(self, wish: bool) -> bool:
-        """Tell whether any process wishes it."""
-        return distributed.sum_values([float(wish)], self.device)[0] > 0
+    def _agree(self, stop: bool) -> tuple[bool, bool]:
+        """Agree with the other processes on the time, on whether to save, and on whether any of them is to stop."""
+        report, now = self.config.report, time.monotonic()
+        save_due = (now - self._saved) / 60 >= report.checkpoint_minutes
+        minutes = self._minutes_before + (now - self._started) / 60
+        # Only the first process's clock counts.
+        clock = [float(save_due), minutes] if self.is_first else [0.0, 0.0]
+        save, self.progress.minutes, stopped = distributed.sum_values([*clock, float(stop)], self.device)
+        steps = report.checkpoint_steps
+        return save > 0 or (steps is not None and self.progress.step % steps == 0), stopped > 0
 
     def _validate(self, *, all_sentences: bool = False) -> tuple[float, float] | None:
         """Return the exact validation perplexities; keeps the model where it is the best so far."""
@@ -302,7 +219,9 @@ class Trainer:
         limit = None if all_sentences else self.config.report.valid_sentences
         torch.set_num_threads(self.n_threads)
         perplexity = evaluate(self.model, islice(self.valid, limit))
-        torch.set_num_threads(1 if self.gradients.parallel else self.n_threads)
+        torch.set_num_threads(self.step.n_threads)
+        if not math.isfinite(perplexity.forward + perplexity.backward):
+            raise self._not_finite("validation perplexity", self.progress.step)
         if limit == self.config.report.valid_sentences and perplexity.mean < self.progress.best:
             self.progress.best = perplexity.mean
             save_native(self.model, self.config.out / "best")
@@ -338,17 +257,19 @@ class Trainer:
             left.append(stop.minutes / progress.minutes - 1)
         return max(0.0, min(left)) if left else None
 
-    def _save(self) -> None:
-        """Write the checkpoint."""
-        state = None if self.state is None else distributed.gather_rows(self.state)
+    def _save(self, place: _Place) -> None:
+        """Write the checkpoint: the weights and numbers of now, and the place in the text that they belong to."""
+        if not all(bool(torch.isfinite(parameter).all()) for parameter in self.model.parameters()):
+            raise self._not_finite("network", self.progress.step)
+        state = None if place.state is None else distributed.gather_rows(place.state)
         if self.is_first:
             progress = {
                 "config": self.config.model_dump(mode="json"),
                 "progress": asdict(self.progress),
-                "text": self.batches.state(),
+                "text": place.text,
                 "total_words": self.total_words,
             }
-            save_checkpoint(self.checkpoint, self.model, self.optimizer, state, progress)
+            save_checkpoint(self.checkpoint, self.model, self.step.optimizer, state, progress)
         self._saved = time.monotonic()
 
     def _finish(self) -> None:
@@ -356,34 +277,16 @@ class Trainer:
         if not self.progress.finished:
             self._report(self._validate(all_sentences=True))
             self.progress.finished = True
+        self._save(self._place())
         if self.is_first:
             save_native(self.model, self.config.out / "model", half_precision_output=self.config.half_precision_output)
-        self._save()
 
-
-@contextmanager
-def _stop_requests() -> Iterator[Callable[[], bool]]:
-    """Turn Ctrl-C and SIGTERM into a wish that the loop asks for after each step."""
-    received: list[int] = []
-
-    def note(number: int, _: FrameType | None) -> None:
-        received.append(number)
-        logger.warning("stopping after this step (again to stop at once)")
-        signal.signal(number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL)
-
-    before = {number: signal.signal(number, note) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield lambda: bool(received)
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-
-
-def _join(states: Sequence[BiLMState | None]) -> BiLMState:
-    """Put the rows of several parts after one another."""
-    present = [state for state in states if state is not None]
-    forward, backward = (
-        LSTMState(torch.cat([part.hidden for part in parts], dim=1), torch.cat([part.cell for part in parts], dim=1))
-        for parts in zip(*present, strict=True)
-    )
-    return BiLMState(forward, backward)
+    def _not_finite(self, what: str, step: int) -> TrainingError:
+        advice = "a lower optimizer.rate, a longer optimizer.warmup_steps or a smaller optimizer.clip_norm"
+        message = f"the {what} is not finite at step {step:,} (rate {self._rate():.2g})"
+        if self.checkpoint.exists():
+            return TrainingError(
+                f"{message}; the last good checkpoint is kept in {self.checkpoint}: go on from it with {advice} "
+                "(--resume --allow-changes)"
+            )
+        return TrainingError(f"{message}; there was no checkpoint yet: start again with {advice}")

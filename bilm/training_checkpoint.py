@@ -1,7 +1,9 @@
 """The checkpoint of a training run: one file that is replaced in one step, so that it is never half written."""
 
 import json
+import math
 import os
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +19,36 @@ from bilm.model import BiLM, BiLMState
 
 class CheckpointError(UserError):
     """A checkpoint that cannot be used."""
+
+
+@dataclass
+class Progress:
+    """Where a run stands; all of it is in the checkpoint.
+
+    Attributes
+    ----------
+    step, words : int
+        Steps made and words read (boundaries not counted).
+    minutes : float
+        Time spent in training, over all the run's stretches.
+    best : float
+        Lowest mean validation perplexity so far.
+    sums : list of float
+        Since the last row of metrics.csv: forward loss, backward loss, predictions in each direction, gradient norms,
+        steps.
+    metrics_bytes : int
+        Length of metrics.csv, to which a resumed run cuts it back.
+    finished : bool
+        Whether the last row of metrics.csv is that of the end.
+    """
+
+    step: int = 0
+    words: int = 0
+    minutes: float = 0.0
+    best: float = math.inf
+    sums: list[float] = field(default_factory=lambda: [0.0] * 5)
+    metrics_bytes: int = 0
+    finished: bool = False
 
 
 def save_checkpoint(
@@ -69,7 +101,7 @@ def load_checkpoint(path: Path, model: BiLM, optimizer: torch.optim.Optimizer) -
     Raises
     ------
     CheckpointError
-        If the file is missing or damaged.
+        If the file is missing or damaged, or holds another network.
     """
     sections: dict[str, dict[str, Tensor]] = {"model": {}, "optimizer": {}, "state": {}}
     try:
@@ -79,7 +111,10 @@ def load_checkpoint(path: Path, model: BiLM, optimizer: torch.optim.Optimizer) -
                 sections[section][name] = file.get_tensor(key)
     except (OSError, SafetensorError) as error:
         raise CheckpointError(f"{path}: no checkpoint to go on from: {error}") from error
-    model.load_state_dict(sections["model"])
+    try:
+        model.load_state_dict(sections["model"])
+    except RuntimeError as error:
+        raise CheckpointError(f"{path}: holds another network: {' '.join(str(error).split())[:200]}") from error
     values: dict[int, dict[str, Tensor]] = {}
     for key, tensor in sections["optimizer"].items():
         index, name = key.split(".")

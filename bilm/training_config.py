@@ -1,26 +1,34 @@
 """The YAML file of a training run, as pydantic models: an unknown key or a wrong type is named, with the remedy."""
 
-import difflib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, PositiveFloat, PositiveInt, ValidationError, model_validator
+from pydantic import BeforeValidator, Field, PositiveFloat, PositiveInt, model_validator
 
 from bilm.config import ARCHITECTURES, BiLMConfig, CharCNNConfig, LSTMConfig
 from bilm.errors import UserError
+from bilm.settings import Section, read_settings
 
 
 class TrainingConfigError(UserError):
     """A training configuration that cannot be used; the message names file and key."""
 
 
-class _Section(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
+def _patterns(value: Any) -> Any:
+    """Refuse what is no glob pattern and no list of them, in words of its own: pydantic would speak of two types."""
+    if isinstance(value, str) or (
+        isinstance(value, list | tuple) and value and all(isinstance(item, str) for item in value)
+    ):
+        return value
+    raise ValueError("expected a glob pattern, such as text/*.txt.gz, or a list of them")
 
 
-class TextConfig(_Section):
+Patterns = Annotated[str | tuple[str, ...], BeforeValidator(_patterns)]
+
+
+class TextConfig(Section):
     """What is read.
 
     Attributes
@@ -41,8 +49,8 @@ class TextConfig(_Section):
         Longer lines are cut.
     """
 
-    train: str | tuple[str, ...]
-    valid: str | tuple[str, ...] | None = None
+    train: Patterns
+    valid: Patterns | None = None
     regime: Literal["sentences", "stream"] = "sentences"
     words_per_step: PositiveInt = 1000
     rows: PositiveInt = 128
@@ -51,7 +59,7 @@ class TextConfig(_Section):
     max_sentence_words: PositiveInt = 400
 
 
-class VocabularyConfig(_Section):
+class VocabularyConfig(Section):
     """The words that the model predicts: a file (most frequent first), or counted from the training text."""
 
     file: Path | None = None
@@ -59,14 +67,24 @@ class VocabularyConfig(_Section):
     min_count: PositiveInt = 1
 
 
-class NetworkConfig(_Section):
+class NetworkConfig(Section):
     """A network's shape, as in `options.json`."""
 
     char_cnn: CharCNNConfig
     lstm: LSTMConfig
 
 
-class OptimizerConfig(_Section):
+def _network(value: Any) -> Any:
+    """Read a network as a section or as a name, whichever it is: a mistake is then one of that kind alone."""
+    if isinstance(value, dict):
+        return NetworkConfig.model_validate(value)
+    if value is None or isinstance(value, NetworkConfig) or (isinstance(value, str) and value in ARCHITECTURES):
+        return value
+    shapes = ", ".join(ARCHITECTURES)
+    raise ValueError(f"a network is a section with char_cnn and lstm, or one of {shapes}, not {value!r}")
+
+
+class OptimizerConfig(Section):
     """How a step is made of a gradient.
 
     Attributes
@@ -106,7 +124,7 @@ class OptimizerConfig(_Section):
     accumulate: PositiveInt = 1
 
 
-class StopConfig(_Section):
+class StopConfig(Section):
     """When training ends: at the first of these that is reached."""
 
     epochs: PositiveInt | None = None
@@ -120,7 +138,7 @@ class StopConfig(_Section):
         return self
 
 
-class ReportConfig(_Section):
+class ReportConfig(Section):
     """What is written down, and how often.
 
     Attributes
@@ -147,7 +165,7 @@ class ReportConfig(_Section):
     tensorboard: bool = False
 
 
-class TrainingConfig(_Section):
+class TrainingConfig(Section):
     """A training run.
 
     Attributes
@@ -175,7 +193,7 @@ class TrainingConfig(_Section):
     out: Path
     text: TextConfig
     vocabulary: VocabularyConfig = VocabularyConfig()
-    network: NetworkConfig | str | None = None
+    network: Annotated[NetworkConfig | str | None, BeforeValidator(_network)] = None
     start: str | None = None
     optimizer: OptimizerConfig = OptimizerConfig()
     n_sampled: PositiveInt = 1024
@@ -190,8 +208,6 @@ class TrainingConfig(_Section):
     def _one_origin(self) -> "TrainingConfig":
         if (self.network is None) == (self.start is None):
             raise ValueError("give either network (random weights) or start (weights to go on from)")
-        if isinstance(self.network, str) and self.network not in ARCHITECTURES:
-            raise ValueError(f"network is a section or one of {', '.join(ARCHITECTURES)}, not {self.network!r}")
         optimizer, stop = self.optimizer, self.stop
         if (optimizer.schedule == "cosine" or optimizer.decay_words) and stop.words is None and stop.epochs is None:
             raise ValueError(
@@ -215,25 +231,12 @@ def read_training_config(path: Path, overrides: Sequence[str] = ()) -> TrainingC
     TrainingConfigError
         If the file cannot be read, is no YAML mapping, or has an unknown key or a value of the wrong kind.
     """
-    try:
-        values = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise TrainingConfigError(f"{path}: cannot be read ({error.strerror})") from error
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise TrainingConfigError(f"{path}: not YAML: {' '.join(str(error).split())}") from error
-    if not isinstance(values, dict):
-        raise TrainingConfigError(f"{path}: expected keys and values, found {type(values).__name__}")
-    for override in overrides:
-        _override(values, override)
-    try:
-        return TrainingConfig.model_validate(values)
-    except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        key = ".".join(str(part) for part in first["loc"] if part not in ("NetworkConfig", "str")) or "the file"
-        message = first["msg"].removeprefix("Value error, ")
-        if first["type"] == "extra_forbidden":
-            message = f"unknown key{_nearest(key)}"
-        raise TrainingConfigError(f"{path}: {key}: {message}") from error
+    return read_settings(path, TrainingConfig, overrides, error=TrainingConfigError)
+
+
+def dump_training_config(config: TrainingConfig) -> str:
+    """Return the fully resolved configuration as YAML, defaults included."""
+    return yaml.safe_dump(config.model_dump(mode="json"), sort_keys=False)
 
 
 def changed_keys(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
@@ -249,33 +252,3 @@ def _flatten(values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str,
             yield from _flatten(value, f"{prefix}{key}.")
         else:
             yield f"{prefix}{key}", value
-
-
-def _override(values: dict[str, Any], override: str) -> None:
-    key, equals, text = override.partition("=")
-    if not equals:
-        raise TrainingConfigError(f"-o {override}: expected key.path=value")
-    *parents, last = key.split(".")
-    section: Any = values
-    for parent in parents:
-        section = section.setdefault(parent, {})
-        if not isinstance(section, dict):
-            raise TrainingConfigError(f"-o {override}: {parent} is a value, not a section")
-    try:
-        section[last] = yaml.safe_load(text)
-    except yaml.YAMLError as error:
-        raise TrainingConfigError(f"-o {override}: the value is not YAML") from error
-
-
-def _nearest(key: str) -> str:
-    """Suggest a key of the same section."""
-    model: Any = TrainingConfig
-    *parents, last = key.split(".")
-    for parent in parents:
-        annotation = model.model_fields[parent].annotation
-        options = [annotation, *getattr(annotation, "__args__", ())]
-        model = next(
-            (option for option in options if isinstance(option, type) and issubclass(option, BaseModel)), model
-        )
-    close = difflib.get_close_matches(last, model.model_fields, n=1)
-    return f"; did you mean {close[0]}?" if close else f"; known here: {', '.join(model.model_fields)}"

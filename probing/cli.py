@@ -1,5 +1,7 @@
 """The `probing` command: what a user types, and nothing that another program would call."""
 
+import json
+import math
 from pathlib import Path
 from typing import Annotated
 
@@ -17,6 +19,7 @@ from probing.corpora import CORPORA, data_folder
 from probing.encoders import ENCODERS
 from probing.experiment import check_inputs, run_experiment
 from probing.probes import PROBES
+from probing.scoring import read_keys, score_answers
 from probing.tasks import TASKS
 
 app = console.command_line(
@@ -77,6 +80,27 @@ def validate(configs: _Configs, override: _Overrides = None) -> None:
         )
 
 
+@app.command()
+def score(
+    gold: Annotated[Path, typer.Argument(help="Key file: an instance id and its senses on each line.")],
+    answers: Annotated[Path, typer.Argument(help="A system's answers, in the same format.")],
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    """Score answers of word sense disambiguation as the official scorer of Raganato et al. 2017 does.
+
+    Any gold sense is right; of several answers for one instance each counts its share; instances that gold lacks are
+    ignored, and those without an answer lower recall alone.
+
+    Example: probing score ALL.gold.key.txt answers.key.txt
+    """
+    found = score_answers(read_keys(gold), read_keys(answers))
+    if as_json:
+        typer.echo(json.dumps({name: None if math.isnan(value) else value for name, value in found._asdict().items()}))
+    else:
+        for name, value in zip(("P", "R", "F1"), found, strict=True):
+            typer.echo(f"{name}=\t{100 * value:.1f}%")
+
+
 @app.command("ls")
 def list_parts() -> None:
     """List what a config can name: corpora, models, tasks, encoders, probes; and the experiments in ./experiments."""
@@ -88,7 +112,7 @@ def list_parts() -> None:
         [
             (
                 corpus.name,
-                "here" if all((folder / file).is_file() for file in corpus.files.values()) else "not here",
+                "here" if all((folder / file).exists() for file in corpus.files.values()) else "not here",
                 corpus.description,
             )
             for corpus in CORPORA.values()

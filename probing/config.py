@@ -1,23 +1,14 @@
 """The YAML of an experiment, as typed and checked models: what is not allowed is an error that names the key."""
 
-import difflib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
 import yaml
-from pydantic import (
-    AfterValidator,
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    Field,
-    SerializeAsAny,
-    ValidationError,
-    model_validator,
-)
+from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, SerializeAsAny, model_validator
 
 from bilm.errors import UserError
+from bilm.settings import Section, nearest, read_settings, refuse_unknown_keys
 from probing.encoders import ENCODERS, EncoderConfig
 from probing.probes import PROBES, ProbeConfig
 from probing.tasks import TASKS, Task
@@ -45,7 +36,7 @@ def _one_of(registry: dict[str, Any], key: str, value: Any) -> Any:
     if not isinstance(value, dict) or key not in value:
         raise ValueError(f"expected {{{key}: ...}} with one of {', '.join(registry)}")
     if not isinstance(value[key], str) or value[key] not in registry:
-        raise ValueError(f"unknown {key} {value[key]!r}: {_nearest(str(value[key]), registry)}")
+        raise ValueError(f"unknown {key} {value[key]!r}: {nearest(str(value[key]), registry)}")
     return _read(registry[value[key]], value)
 
 
@@ -61,9 +52,7 @@ def _encoder(value: Any) -> Any:
 
 def _read(model: type[_Model], value: dict[str, Any]) -> _Model:
     """Validate `value`, with the nearest key offered for one that the model does not have."""
-    for key in value:
-        if key not in model.model_fields:
-            raise ValueError(f"unknown key {key!r}: {_nearest(str(key), model.model_fields)}")
+    refuse_unknown_keys(model, value)
     return model.model_validate(value)
 
 
@@ -83,7 +72,7 @@ def _encodable(text: str) -> str:
     return text
 
 
-class BootstrapConfig(BaseModel):
+class BootstrapConfig(Section):
     """How intervals are made.
 
     Attributes
@@ -94,14 +83,37 @@ class BootstrapConfig(BaseModel):
     seed : int
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
     samples: int = Field(default=10_000, ge=1, le=1_000_000, strict=True)
     confidence: float = Field(default=0.95, gt=0, lt=1)
     seed: int = Field(default=0, ge=0)
 
 
-class ExperimentConfig(BaseModel):
+class Claim(Section):
+    """That one view reads better than another.
+
+    Attributes
+    ----------
+    says : str
+        The claim in words.
+    task, probe : str
+    better, worse : str
+        Views: "0", "1", ..., "mean", "concat".
+    encoder : str, optional
+        The label of one network. All trained ones by default, each by itself.
+    subset : str
+        Of the test examples.
+    """
+
+    says: str = Field(min_length=1)
+    task: str
+    probe: str
+    better: Annotated[str, BeforeValidator(str)]
+    worse: Annotated[str, BeforeValidator(str)]
+    encoder: str | None = None
+    subset: str = "all"
+
+
+class ExperimentConfig(Section):
     """An experiment: every probe on every view of every encoder, for every task.
 
     Attributes
@@ -115,9 +127,9 @@ class ExperimentConfig(BaseModel):
     views : list
         What of the layers a probe sees: `layers` (each alone), a layer's number, `mean`, `concat`.
     bootstrap : BootstrapConfig
+    claims : list of Claim
+        What is to be tested; each gets a verdict in claims.csv and in the report.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     name: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")
     question: Annotated[str, AfterValidator(_encodable)] = ""
@@ -128,6 +140,7 @@ class ExperimentConfig(BaseModel):
     )
     probes: tuple[Annotated[SerializeAsAny[ProbeConfig], BeforeValidator(_probe)], ...] = Field(min_length=1)
     bootstrap: BootstrapConfig = BootstrapConfig()
+    claims: tuple[Claim, ...] = ()
 
     @model_validator(mode="after")
     def _names_are_distinct(self) -> "ExperimentConfig":
@@ -139,28 +152,17 @@ class ExperimentConfig(BaseModel):
             repeated = sorted({name for name in names if names.count(name) > 1})
             if repeated:
                 raise ValueError(f"{what}: {repeated[0]!r} stands twice, so that its results could not be told apart")
+        for index, claim in enumerate(self.claims):
+            for key, name, known in (
+                ("task", claim.task, [task.name for task in self.tasks]),
+                ("probe", claim.probe, [probe.probe for probe in self.probes]),
+                ("encoder", claim.encoder, [encoder.label for encoder in self.encoders]),
+            ):
+                if name is not None and name not in known:
+                    raise ValueError(f"claims.{index}.{key}: this experiment has no {name!r}: {nearest(name, known)}")
         if not self.encoders and any(probe.sees == "vectors" for probe in self.probes):
             raise ValueError("encoders: a probe that reads vectors needs at least one encoder")
         return self
-
-
-class _UniqueKeyLoader(yaml.SafeLoader):
-    """A safe loader that refuses a key that stands twice, where YAML would let the last one win."""
-
-    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
-        seen: set[Any] = set()
-        for key_node, _ in node.value:
-            if key_node.tag == "tag:yaml.org,2002:merge":  # `<<: *anchor`, which the safe loader resolves
-                continue
-            key = self.construct_object(key_node, deep=True)
-            if not isinstance(key, str):
-                raise yaml.constructor.ConstructorError(None, None, f"the key {key!r} is no text", key_node.start_mark)
-            if key in seen:
-                raise yaml.constructor.ConstructorError(
-                    None, None, f"the key {key!r} stands twice", key_node.start_mark
-                )
-            seen.add(key)
-        return super().construct_mapping(node, deep)
 
 
 def load_experiment(path: Path, overrides: Sequence[str] = ()) -> ExperimentConfig:
@@ -171,78 +173,16 @@ def load_experiment(path: Path, overrides: Sequence[str] = ()) -> ExperimentConf
     path : Path
         YAML; read with a safe loader.
     overrides : sequence of str
-        `key.path=value`, the value being YAML; `tasks.0.column=xpos` reaches into a list.
+        As in `bilm.settings.read_settings`.
 
     Raises
     ------
     ExperimentError
         If the file is missing, is no YAML, or has a key or value that is not allowed; each is named.
     """
-    try:
-        document = _parse(path.read_text(encoding="utf-8-sig"))
-    except OSError as error:
-        raise ExperimentError(f"{path}: cannot be read ({error.strerror})") from error
-    except UnicodeDecodeError as error:
-        raise ExperimentError(f"{path}: not UTF-8 at byte {error.start + 1}") from error
-    except yaml.MarkedYAMLError as error:
-        line = f":{error.problem_mark.line + 1}" if error.problem_mark else ""
-        raise ExperimentError(f"{path}{line}: not valid YAML: {error.problem}") from error
-    except (yaml.YAMLError, ValueError, RecursionError) as error:  # such as a date that does not exist
-        raise ExperimentError(f"{path}: not valid YAML: {error}") from error
-    if not isinstance(document, dict):
-        raise ExperimentError(f"{path}: expected keys such as name, tasks, encoders, probes")
-    for override in overrides:
-        _apply(document, override)
-    try:
-        return _read(ExperimentConfig, document)
-    except ValidationError as error:
-        raise ExperimentError(f"{path}: {_explain(error)}") from error
-    except ValueError as error:
-        raise ExperimentError(f"{path}: {error}") from error
+    return read_settings(path, ExperimentConfig, overrides, error=ExperimentError)
 
 
 def dump_experiment(config: ExperimentConfig) -> str:
     """Return the fully resolved config as YAML, defaults included."""
     return yaml.safe_dump(config.model_dump(mode="json"), sort_keys=False, allow_unicode=True, width=100)
-
-
-def _parse(text: str) -> Any:
-    return yaml.load(text, _UniqueKeyLoader)
-
-
-def _apply(document: dict[str, Any], override: str) -> None:
-    """Set one key of the document from `key.path=value`."""
-    path, equals, text = override.partition("=")
-    if not equals or not path:
-        raise ExperimentError(f"-o {override}: expected key.path=value")
-    try:
-        value = _parse(text)
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
-        raise ExperimentError(f"-o {override}: the value is not valid YAML") from error
-    *parents, last = path.split(".")
-    if any(key.startswith("-") for key in (*parents, last)):
-        raise ExperimentError(f"-o {override}: lists count from 0")
-    place: Any = document
-    try:
-        for key in parents:
-            place = place[int(key)] if isinstance(place, list) else place.setdefault(key, {})
-        place[int(last) if isinstance(place, list) else last] = value
-    except (ValueError, IndexError, TypeError, AttributeError) as error:
-        raise ExperimentError(f"-o {override}: the config has nothing at {path}") from error
-
-
-def _explain(error: ValidationError) -> str:
-    """Say the first fault in one line: the key, what is wrong, and what is allowed."""
-    fault = error.errors(include_url=False)[0]
-    key = ".".join(str(part) for part in fault["loc"])
-    more = f" (and {error.error_count() - 1} more)" if error.error_count() > 1 else ""
-    if fault["type"] == "extra_forbidden":
-        return f"unknown key {key}{more}"
-    message = fault["msg"].removeprefix("Value error, ")
-    return f"{key}: {message}{more}" if key else f"{message}{more}"
-
-
-def _nearest(name: str, known: Any) -> str:
-    """Offer the known names that are nearest, or all of them."""
-    near = difflib.get_close_matches(name, list(known), n=2)
-    return f"did you mean {' or '.join(near)}?" if near else f"known are {', '.join(known)}"

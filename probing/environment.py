@@ -12,6 +12,7 @@ from probing.encoders import Encoder
 from probing.tasks import Split, Task
 
 _LIBRARIES = ("torch", "scikit-learn", "numpy", "scipy", "pandas", "conllu", "h5py", "safetensors", "matplotlib")
+_MOST_LABELS = 100  # of thousands of senses, the first will do
 LONG = 5
 """Tokens from which on a sentence that stands in two splits is unlikely to do so by chance."""
 
@@ -33,7 +34,8 @@ def describe_data(task: Task, splits: Mapping[str, Split]) -> dict[str, Any]:
     others = {name: split for name, split in splits.items() if name != "train"}
     return {
         "corpus": task.corpus_name,
-        "labels": sorted(known),
+        "n_labels": len(known),
+        "labels": sorted(known)[:_MOST_LABELS],
         "splits": {
             name: {
                 "sentences": len(split.sentences),

@@ -22,46 +22,20 @@ from numpy.typing import NDArray
 from bilm.errors import UserError
 from bilm.files import write_text
 from bilm.version import __version__
+from probing.claims import judge, write_claims
 from probing.config import ExperimentConfig, ExperimentError, dump_experiment
 from probing.encoders import Encoder, EncoderConfig
 from probing.environment import LONG, describe_data, describe_encoder, describe_software
 from probing.features import FeatureStore
-from probing.predictions import Predictions, read_predictions, write_predictions
-from probing.probes import ProbeConfig
+from probing.measures import EVALUATED, Data, correct, measure
+from probing.predictions import Cell, Predictions, read_predictions, write_predictions
 from probing.report.page import write_report
-from probing.results import COLUMNS, write_rows
-from probing.statistics import bootstrap_intervals
-from probing.tasks import Split, TaskError, subsets
+from probing.results import write_rows
+from probing.tasks import Split, TaskError
 
 logger = logging.getLogger(__name__)
 
-EVALUATED = ("dev", "test")
-
-Data = Mapping[str, Mapping[str, Split]]
-"""Splits by name, by task."""
-
-
-@dataclass(frozen=True)
-class Cell:
-    """One probe on one view of one encoder for one task; encoder and view are empty where a probe sees no vectors."""
-
-    task: str
-    probe: ProbeConfig
-    encoder: str = ""
-    encoder_seed: int | None = None
-    view: str = ""
-
-    @property
-    def title(self) -> str:
-        """How messages name it."""
-        seed = "" if self.encoder_seed is None else f", seed {self.encoder_seed}"
-        return " / ".join(part for part in (self.task, self.encoder + seed, self.view, self.probe.probe) if part)
-
-    @property
-    def file_name(self) -> str:
-        """A readable name that no other cell has: what file systems refuse is replaced, a hash keeps cells apart."""
-        readable = "".join(letter if letter.isalnum() or letter in "-." else "_" for letter in self.title)
-        return f"{readable}.{hashlib.sha256(self.title.encode()).hexdigest()[:8]}.npz"
+_LISTED = 10  # labels that a warning names; the report has more
 
 
 @dataclass(frozen=True)
@@ -113,20 +87,25 @@ def run_experiment(
     if fresh:
         shutil.rmtree(folder / "predictions", ignore_errors=True)
 
+    for probe in config.probes:
+        if not any(probe.suits(splits["train"]) for splits in data.values()):
+            raise ExperimentError(f"{config.name}: the probe {probe.probe} suits none of {', '.join(data)}")
     journal = _Journal(folder / "predictions", data)
     for probe in config.probes:
         if probe.sees == "forms":
             for task in config.tasks:
-                journal.settle([Cell(task.name, probe)], "", partial(_forms, data[task.name]))
+                if probe.suits(data[task.name]["train"]):
+                    journal.settle([Cell(task.name, probe)], "", partial(_forms, data[task.name]))
     for encoder_config in config.encoders:
         for seed in encoder_config.seeds:
             encoder = encoder_config.build(seed)
             environment["encoders"].setdefault(encoder_config.label, describe_encoder(encoder))
             _settle_encoder(config, encoder_config, seed, encoder, journal, store)
 
-    rows = _rows(config, data, journal.finished)
+    rows = measure(config, data, journal.finished)
     write_text(folder / "config.yaml", dump_experiment(config))
     write_rows(rows, folder / "results.csv")
+    write_claims(judge(config, data, journal.finished), folder / "claims.csv")
     write_text(folder / "environment.json", json.dumps(environment, indent=2, ensure_ascii=False) + "\n")
     write_report(folder)
     return Outcome(folder, rows, journal.n_fitted, len(journal.finished) - journal.n_fitted)
@@ -146,6 +125,10 @@ def check_inputs(config: ExperimentConfig) -> None:
             if view.isdecimal() and int(view) >= encoder.n_layers:
                 layers = f"{encoder.label} has the layers 0 to {encoder.n_layers - 1}"
                 raise ExperimentError(f"{config.name}: views: there is no view {view}: {layers}")
+        for index, claim in enumerate(config.claims):
+            missing = {claim.better, claim.worse}.difference(_views(config, encoder.n_layers))
+            if claim.encoder in (None, encoder.label) and encoder.seeds == (None,) and missing:
+                raise ExperimentError(f"{config.name}: claims.{index}: {encoder.label} has no view {min(missing)} here")
 
 
 class _Journal:
@@ -178,15 +161,16 @@ class _Journal:
         # interrupted between two of them still ends with the same bytes.
         started = time.monotonic()
         X = {split: matrix(split) for split in ("train", *EVALUATED)}
-        targets = {split: [self.data[cell.task][split].labels for cell in cells] for split in ("train", "dev")}
+        splits = {split: [self.data[cell.task][split] for cell in cells] for split in X}
         probe = cells[0].probe
-        fitted = probe.fit(X["train"], targets["train"], X["dev"], targets["dev"])
+        fitted = probe.fit(X["train"], splits["train"], X["dev"], splits["dev"])
         for cell, estimator in zip(cells, fitted, strict=True):
-            labels = {split: np.asarray(estimator.predict(X[split]), dtype=np.str_) for split in EVALUATED}
-            self.finished[cell] = Predictions(labels, probe.facts(estimator))
+            data = self.data[cell.task]
+            answers = {split: probe.answer(estimator, X[split], data[split]) for split in EVALUATED}
+            self.finished[cell] = Predictions(answers, probe.facts(estimator))
             write_predictions(self.folder / cell.file_name, keys[cell], self.finished[cell])
             self.n_fitted += 1
-            accuracy = np.mean(correct(self.data[cell.task]["dev"], labels["dev"]))
+            accuracy = np.mean(correct(data["dev"], answers["dev"].labels))
             logger.info("%s: dev accuracy %.2f %%", cell.title, 100 * accuracy)
         logger.info("%s cell%s in %.1f s", len(cells), "s" * (len(cells) > 1), time.monotonic() - started)
 
@@ -194,7 +178,7 @@ class _Journal:
         """Return what a cell's file settles, or None where it has another key, is damaged or missing."""
         predictions = read_predictions(self.folder / cell.file_name, key)
         sizes = {split: len(self.data[cell.task][split].examples) for split in EVALUATED}
-        if predictions and {split: len(labels) for split, labels in predictions.labels.items()} == sizes:
+        if predictions and {split: len(found.labels) for split, found in predictions.answers.items()} == sizes:
             return predictions
         return None
 
@@ -227,9 +211,9 @@ def _settle_encoder(
         def matrix(view: str, splits: Mapping[str, Split], split: str) -> NDArray[np.float32]:
             return store.get(encoder, splits[split], f"{label}, {split}").view(view)
 
-        for view in _views(config, encoder):
+        for view in _views(config, len(encoder.layer_names)):
             for probe in config.probes:
-                if probe.sees == "vectors":
+                if probe.sees == "vectors" and probe.suits(splits["train"]):
                     cells = [Cell(task, probe, encoder_config.label, seed, view) for task in tasks]
                     journal.settle(cells, encoder.fingerprint, partial(matrix, view, splits))
 
@@ -238,68 +222,11 @@ def _forms(splits: Mapping[str, Split], split: str) -> NDArray[np.object_]:
     return splits[split].forms
 
 
-def _views(config: ExperimentConfig, encoder: Encoder) -> list[str]:
+def _views(config: ExperimentConfig, n_layers: int) -> list[str]:
     """Return the views by name, "layers" being each layer alone."""
-    layers = [str(layer) for layer in range(len(encoder.layer_names))]
+    layers = [str(layer) for layer in range(n_layers)]
     views = [name for view in config.views for name in (layers if view == "layers" else [view])]
     return list(dict.fromkeys(views))
-
-
-def correct(split: Split, predicted: NDArray[np.str_]) -> NDArray[np.bool_]:
-    """Tell which predictions are right: equal to any of an example's gold labels. A label that train lacks never is."""
-    return np.array([label in example.labels for label, example in zip(predicted, split.examples, strict=True)])
-
-
-def _rows(config: ExperimentConfig, data: Data, finished: Mapping[Cell, Predictions]) -> pd.DataFrame:
-    """Turn predictions into tidy rows, in the order of the config: tasks, then word-form baselines, then encoders."""
-    rows: list[dict[str, Any]] = []
-    for task in config.tasks:
-        cells = [cell for cell in finished if cell.task == task.name]
-        measures = {split: _measures(config, data[task.name], split, cells, finished) for split in EVALUATED}
-        for position, cell in enumerate(cells):
-            common = {
-                "experiment": config.name,
-                "task": task.name,
-                "corpus": task.corpus_name,
-                "encoder": cell.encoder,
-                "encoder_seed": "" if cell.encoder_seed is None else str(cell.encoder_seed),
-                "view": cell.view,
-                "probe": cell.probe.probe,
-                "seed": "",
-            }
-            for metric, value in finished[cell].facts.items():
-                n_train = len(data[task.name]["train"].examples)
-                rows.append(
-                    common | {"split": "train", "subset": "all", "metric": metric, "value": value, "n": n_train}
-                )
-            for split in EVALUATED:
-                for subset, (n, accuracy, intervals) in measures[split].items():
-                    low, high = intervals[position]
-                    measure = {"value": accuracy[position], "n": n, "ci_low": low, "ci_high": high}
-                    rows.append(common | {"split": split, "subset": subset, "metric": "accuracy"} | measure)
-    return pd.DataFrame(rows, columns=list(COLUMNS))
-
-
-def _measures(
-    config: ExperimentConfig,
-    splits: Mapping[str, Split],
-    name: str,
-    cells: Sequence[Cell],
-    finished: Mapping[Cell, Predictions],
-) -> dict[str, tuple[int, NDArray[np.float64], NDArray[np.float64]]]:
-    """Return, for each subset of a split, its size and every cell's accuracy and interval (on the same draws)."""
-    split = splits[name]
-    right = np.stack([correct(split, finished[cell].labels[name]) for cell in cells])
-    measures = {}
-    for subset, members in subsets(splits["train"], split).items():
-        bootstrap = config.bootstrap
-        intervals = bootstrap_intervals(
-            right[:, members], split.sentence_index[members], bootstrap.samples, bootstrap.confidence, bootstrap.seed
-        )
-        n = int(members.sum())
-        accuracy = right[:, members].mean(axis=1) if n else np.full(len(cells), np.nan)
-        measures[subset] = (n, accuracy, intervals)
-    return measures
 
 
 def _checked_description(task: str, description: dict[str, Any]) -> dict[str, Any]:
@@ -307,11 +234,12 @@ def _checked_description(task: str, description: dict[str, Any]) -> dict[str, An
     for split, sizes in description["splits"].items():
         if not sizes["examples"]:
             raise TaskError(f"{task}: {split} of {description['corpus']} has no examples")
-    if len(description["labels"]) < 2:
+    if description["n_labels"] < 2:
         raise TaskError(f"{task}: the training data have one label only ({description['labels'][0]}): nothing to learn")
     for split, labels in description["labels_not_in_train"].items():
         if labels:
-            listed = ", ".join(f"{label} ({count})" for label, count in labels.items())
+            listed = ", ".join(f"{label} ({count})" for label, count in list(labels.items())[:_LISTED])
+            listed += f" and {len(labels) - _LISTED} more" if len(labels) > _LISTED else ""
             logger.warning("%s: %s has labels that train lacks; they count as wrong: %s", task, split, listed)
     for split, count in description["sentences_also_in_train"].items():
         if count:

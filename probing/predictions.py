@@ -1,5 +1,6 @@
 """One file a cell: what a probe predicted, and the key of all that it depends on, which tells whether it is done."""
 
+import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -7,9 +8,32 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bilm.files import atomic_path
+from probing.probes import Answers, ProbeConfig
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One probe on one view of one encoder for one task; encoder and view are empty where a probe sees no vectors."""
+
+    task: str
+    probe: ProbeConfig
+    encoder: str = ""
+    encoder_seed: int | None = None
+    view: str = ""
+
+    @property
+    def title(self) -> str:
+        """How messages name it."""
+        seed = "" if self.encoder_seed is None else f", seed {self.encoder_seed}"
+        return " / ".join(part for part in (self.task, self.encoder + seed, self.view, self.probe.probe) if part)
+
+    @property
+    def file_name(self) -> str:
+        """A readable name that no other cell has: what file systems refuse is replaced, a hash keeps cells apart."""
+        readable = "".join(letter if letter.isalnum() or letter in "-." else "_" for letter in self.title)
+        return f"{readable}.{hashlib.sha256(self.title.encode()).hexdigest()[:8]}.npz"
 
 
 @dataclass(frozen=True)
@@ -18,20 +42,22 @@ class Predictions:
 
     Attributes
     ----------
-    labels : str array
-        The predicted label of each example, by split ("dev", "test").
+    answers : mapping of str to Answers
+        What was predicted for each example, by split ("dev", "test").
     facts : mapping of str to float
         Numbers of the fitted probe, such as its L2 penalty.
     """
 
-    labels: Mapping[str, NDArray[np.str_]]
+    answers: Mapping[str, Answers]
     facts: Mapping[str, float]
 
 
 def write_predictions(path: Path, key: str, predictions: Predictions) -> None:
     """Write a cell's file, atomically."""
     header = json.dumps({"key": key, "facts": dict(predictions.facts)})
-    arrays: dict[str, Any] = {"header": np.array(header), **predictions.labels}
+    arrays: dict[str, Any] = {"header": np.array(header)}
+    for split, answers in predictions.answers.items():
+        arrays |= {f"{split}.{name}": array for name, array in answers._asdict().items()}
     with atomic_path(path) as temporary, temporary.open("wb") as file:
         np.savez_compressed(file, **arrays)
 
@@ -43,7 +69,8 @@ def read_predictions(path: Path, key: str) -> Predictions | None:
             header = json.loads(str(file["header"]))
             if header["key"] != key:
                 return None
-            labels = {split: file[split] for split in file.files if split != "header"}
-            return Predictions(labels, header["facts"])
+            splits = dict.fromkeys(name.partition(".")[0] for name in file.files if name != "header")
+            answers = {s: Answers(*(file[f"{s}.{field}"] for field in Answers._fields)) for s in splits}
+            return Predictions(answers, header["facts"])
     except Exception:  # a damaged file can raise almost anything; it is made again
         return None

@@ -21,6 +21,10 @@ FLOAT_COLUMNS = ("value", "ci_low", "ci_high")
 COLUMNS = (*TEXT_COLUMNS, "metric", "value", "n", "ci_low", "ci_high")
 """The columns of a results file, in order. Numbers are `value` and its interval (fractions) and `n` (examples)."""
 
+SCORES = {"accuracy": "accuracy", "f1": "F1"}
+"""The metrics that are the share of right answers, and what readers see them called; a task has one of them."""
+POOLED = "dev+test"
+"""The split of rows about dev and test together."""
 UNTRAINED = " (untrained)"
 """What follows an encoder's label where its weights are the untrained ones."""
 
@@ -140,6 +144,11 @@ def select(rows: pd.DataFrame, **wanted: str) -> pd.DataFrame:
     for column, text in wanted.items():
         keep &= (rows[column] == text).to_numpy(dtype=bool)
     return rows[keep]
+
+
+def scores(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows about the share of right answers, whatever the task calls it."""
+    return rows[rows["metric"].isin(list(SCORES))]
 
 
 def measured(rows: pd.DataFrame) -> Measured | None:

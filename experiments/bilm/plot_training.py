@@ -28,7 +28,8 @@ def main(metrics: Path, figure: Path) -> None:
         valid = rows[f"valid_{direction}_perplexity"]
         known = valid.notna()
         perplexities.plot(words[known], valid[known], color=color, label=direction, marker="o", linewidth=1)
-        for x, y in zip(words[known], valid[known], strict=True):
+        told = [(x, y) for x, y in zip(words[known], valid[known], strict=True)]
+        for x, y in told[:: -max(1, len(told) // 6)]:  # from the last on, a few: more would cover one another
             offset = (0, 8 if direction == "forward" else -14)
             perplexities.annotate(
                 f"{y:.0f}", (x, y), xytext=offset, textcoords="offset points", color=color, ha="center", fontsize=8

@@ -12,12 +12,23 @@ from pathlib import Path
 
 import platformdirs
 
+from probing.corpora.coarsewsd import read_coarsewsd
 from probing.corpora.conllu import read_conllu
+from probing.corpora.raganato import DATA_SUFFIX, read_raganato
+from probing.corpora.semcor import read_semcor
 from probing.corpora.sentence import CorpusError, Sentence
 
 SPLITS = ("train", "dev", "test")
-FORMATS: dict[str, Callable[[Path], Iterator[Sentence]]] = {"conllu": read_conllu}
-OWN_FILES_FORMAT = "conllu"
+
+# A reader is told the split too, since one folder may hold several.
+FORMATS: dict[str, Callable[[Path, str], Iterator[Sentence]]] = {
+    "conllu": lambda path, _: read_conllu(path),
+    "raganato": lambda path, _: read_raganato(path),
+    "semcor": lambda path, _: read_semcor(path),
+    "coarsewsd": read_coarsewsd,
+}
+DICTIONARY = "dictionary"
+"""The format of what has no sentences, but says what words can mean; `read_index_sense` reads it."""
 
 
 @dataclass(frozen=True)
@@ -31,9 +42,9 @@ class Corpus:
     description : str
         One line.
     format : str
-        A key of `FORMATS`.
+        A key of `FORMATS`, or `DICTIONARY`.
     files : mapping of str to str
-        The file of each split, relative to `data_folder()`.
+        The file or folder of each split, relative to `data_folder()`. Splits may have any names.
     licence : str
         Under what terms it may be used.
     source : str
@@ -57,6 +68,8 @@ def _conllu_corpus(name: str, stem: str, *, description: str, licence: str, sour
     return Corpus(name, description, "conllu", files, licence, source, size)
 
 
+_WSD_SETS = ("senseval2", "senseval3", "semeval2007", "semeval2013", "semeval2015")
+
 CORPORA: dict[str, Corpus] = {
     corpus.name: corpus
     for corpus in (
@@ -75,6 +88,42 @@ CORPORA: dict[str, Corpus] = {
             licence="non-commercial use, for illustration",
             source="https://www.nltk.org/nltk_data (treebank), written as CoNLL-U",
             size="sentences / words: train 3,396 / 81,793, dev 273 / 6,327, test 245 / 5,964",
+        ),
+        Corpus(
+            name="semcor3.0",
+            description="SemCor 3.0: a part of the Brown Corpus, each word with its sense in WordNet 3.0",
+            format="semcor",
+            files={"train": "semcor3.0"},
+            licence="Princeton WordNet licence",
+            source="https://web.eecs.umich.edu/~mihalcea/downloads.html (SemCor 3.0)",
+            size="sentences / targets: train 37,176 / 234,136, of which 226,036 have a sense in WordNet 3.0",
+        ),
+        Corpus(
+            name="wsd-evaluation-framework",
+            description="Raganato et al. 2017: five test sets for word sense disambiguation of all words",
+            format="raganato",
+            files={name: f"wsd-evaluation-framework/Evaluation_Datasets/{name}/{name}.data.xml" for name in _WSD_SETS},
+            licence="research use",
+            source="http://lcl.uniroma1.it/wsdeval",
+            size="targets: senseval2 2,282, senseval3 1,850, semeval2007 455, semeval2013 1,644, semeval2015 1,022",
+        ),
+        Corpus(
+            name="coarsewsd-20",
+            description="CoarseWSD-20: 20 nouns in sentences of Wikipedia, two to five clearly different senses each",
+            format="coarsewsd",
+            files={"train": "coarsewsd-20", "test": "coarsewsd-20"},
+            licence="CC BY-NC 4.0",
+            source="https://github.com/danlou/bert-disambiguation",
+            size="sentences, one target each: train 23,370, test 10,196",
+        ),
+        Corpus(
+            name="wordnet-3.0",
+            description="The sense keys of WordNet 3.0: a dictionary, which says what senses a lemma has",
+            format=DICTIONARY,
+            files={"index": "wordnet-3.0/index.sense"},
+            licence="Princeton WordNet licence",
+            source="https://wordnet.princeton.edu/download/current-version (Debian: wordnet-sense-index)",
+            size="senses: 206,941",
         ),
     )
 }
@@ -110,18 +159,18 @@ def find_corpus(name: str) -> Corpus:
 
 
 def corpus_files(corpus: str | Mapping[str, str]) -> dict[str, Path]:
-    """Return the file of each split.
+    """Return the file, or the folder, of each split.
 
     Parameters
     ----------
     corpus : str or mapping of str to str
-        A registered name, or a user's own CoNLL-U files by split, such as ``{"train": "a.conllu", "dev": "b.conllu"}``.
+        A registered name, or a user's own files by split, such as ``{"train": "a.conllu", "dev": "b.conllu"}``.
 
     Raises
     ------
     CorpusError
-        If the name is unknown, a split is not one of `SPLITS`, or a file is missing; for a registered corpus the
-        message says where the file was looked for and how to get it.
+        If the name is unknown, a split of a user's own is not one of `SPLITS`, or a file is missing; for a registered
+        corpus the message says where the file was looked for and how to get it.
     """
     if isinstance(corpus, str):
         known = find_corpus(corpus)
@@ -134,10 +183,11 @@ def corpus_files(corpus: str | Mapping[str, str]) -> dict[str, Path]:
     else:
         files = {split: expand(file) for split, file in corpus.items()}
         advice = ""
-    if not files or not set(files) <= set(SPLITS):
-        raise CorpusError(f"a corpus of your own names a file for some of {', '.join(SPLITS)}, not for {sorted(files)}")
+        if not files or not set(files) <= set(SPLITS):
+            known_splits = ", ".join(SPLITS)
+            raise CorpusError(f"a corpus of your own names a file for some of {known_splits}, not for {sorted(files)}")
     for split, path in files.items():
-        if not path.is_file():
+        if not path.exists():
             name = f"corpus '{corpus}'" if isinstance(corpus, str) else "corpus of your own"
             raise CorpusError(f"{name}: there is no {split} file {path}{advice}")
     return files
@@ -149,20 +199,29 @@ def load_split(corpus: str | Mapping[str, str], split: str) -> list[Sentence]:
     Parameters
     ----------
     corpus : str or mapping of str to str
-        As in `corpus_files`.
+        As in `corpus_files`. A user's own file is read by its name: ``X.data.xml`` as the framework of Raganato et al.
+        2017, all else as CoNLL-U.
     split : str
         One of the corpus's splits.
 
     Raises
     ------
     CorpusError
-        If the corpus has no such split, or a file is missing or cannot be read.
+        If the corpus has no such split, is a dictionary, or a file is missing or cannot be read.
     """
     files = corpus_files(corpus)
     if split not in files:
         raise CorpusError(f"no split '{split}' in this corpus; it has {', '.join(files)}")
-    read = FORMATS[find_corpus(corpus).format if isinstance(corpus, str) else OWN_FILES_FORMAT]
-    return list(read(files[split]))
+    path = files[split]
+    name = find_corpus(corpus).format if isinstance(corpus, str) else _own_format(path)
+    if name == DICTIONARY:
+        raise CorpusError(f"'{corpus}' is a dictionary and has no sentences: name it as a task's inventory")
+    return list(FORMATS[name](path, split))
+
+
+def _own_format(path: Path) -> str:
+    """Return the format of a user's own file, told by its name."""
+    return "raganato" if path.name.endswith(DATA_SUFFIX) else "conllu"
 
 
 def duplicate_sentences(train: Iterable[Sentence], other: Iterable[Sentence], *, min_tokens: int = 1) -> int:

@@ -1,19 +1,28 @@
-"""What the keys of a probe in a config are, and how an experiment fits it."""
+"""What the keys of a probe in a config are, and how an experiment fits it and has it answer."""
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from typing import Any, ClassVar, Literal, Protocol
+from typing import Any, ClassVar, Literal, NamedTuple
 
+import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict
 
+from probing.tasks import Example, Split
 
-class Probe(Protocol):
-    """A scikit-learn classifier."""
 
-    def predict(self, X: Any) -> NDArray[Any]:
-        """Return one label an example."""
-        ...
+class Answers(NamedTuple):
+    """What a probe says of each example of a split.
+
+    Attributes
+    ----------
+    labels : str array, shape (n_examples,)
+    answered : bool array, shape (n_examples,)
+        Whether the label is the probe's own; where it knew nothing, the label is the group's first sense, or "".
+    """
+
+    labels: NDArray[np.str_]
+    answered: NDArray[np.bool_]
 
 
 class ProbeConfig(BaseModel):
@@ -30,25 +39,46 @@ class ProbeConfig(BaseModel):
     sees: ClassVar[Literal["vectors", "forms"]] = "vectors"
     probe: str
 
+    def suits(self, train: Split) -> bool:
+        """Tell whether the probe makes sense for a task; it is left out where it does not."""
+        return True
+
     @abstractmethod
-    def fit(
-        self,
-        X: NDArray[Any],
-        targets: Sequence[NDArray[Any]],
-        X_dev: NDArray[Any],
-        dev_targets: Sequence[NDArray[Any]],
-    ) -> Sequence[Probe]:
-        """Fit one probe for each of several label vectors over the same examples.
+    def fit(self, X: NDArray[Any], train: Sequence[Split], X_dev: NDArray[Any], dev: Sequence[Split]) -> Sequence[Any]:
+        """Fit one estimator for each of several tasks with the same spans.
 
         Parameters
         ----------
         X : array, shape (n_examples, dim) or (n_examples,)
             What `sees` says.
-        targets : label vectors of shape (n_examples,)
-        X_dev, dev_targets
+        train : splits
+            They differ in labels, groups and candidates alone.
+        X_dev, dev
             The same for dev, on which hyper-parameters are chosen.
         """
 
-    def facts(self, probe: Any) -> dict[str, float]:
-        """Return numbers of a fitted probe that belong into the results, by the name of their metric."""
+    def answer(self, estimator: Any, X: NDArray[Any], split: Split) -> Answers:
+        """Return what a fitted estimator says of a split's examples."""
+        return always(estimator.predict(X))
+
+    def facts(self, estimator: Any) -> dict[str, float]:
+        """Return numbers of a fitted estimator that belong into the results, by the name of their metric."""
         return {}
+
+
+def always(labels: Any) -> Answers:
+    """Return answers that are all the probe's own."""
+    return Answers(np.asarray(labels, dtype=np.str_), np.ones(len(labels), dtype=bool))
+
+
+def with_first_senses(labels: Sequence[str], answered: NDArray[np.bool_], split: Split) -> Answers:
+    """Fill in the group's first sense where a probe has no answer: what Peters et al. 2018 fall back on."""
+    filled = [
+        label if own else _first_sense(example)
+        for label, own, example in zip(labels, answered.tolist(), split.examples, strict=True)
+    ]
+    return Answers(np.array(filled, dtype=np.str_), answered)
+
+
+def _first_sense(example: Example) -> str:
+    return example.candidates[0] if example.candidates else ""

@@ -10,8 +10,10 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from probing.probes.base import ProbeConfig
+from probing.probes.base import Answers, ProbeConfig, with_first_senses
+from probing.probes.masked_linear import MaskedLinearProbe
 from probing.probes.softmax_regression import solve
+from probing.tasks import Split
 
 PENALTIES = (1e-6, 1e-5, 1e-4, 1e-3, 1e-2)
 """What an experiment tries, unless told otherwise."""
@@ -224,16 +226,39 @@ class LinearConfig(ProbeConfig):
     max_iterations: PositiveInt = 200
 
     def fit(
-        self,
-        X: NDArray[Any],
-        targets: Sequence[NDArray[Any]],
-        X_dev: NDArray[Any],
-        dev_targets: Sequence[NDArray[Any]],
-    ) -> Sequence[LinearProbe]:
-        """Fit all penalties of all targets together."""
+        self, X: NDArray[Any], train: Sequence[Split], X_dev: NDArray[Any], dev: Sequence[Split]
+    ) -> Sequence[LinearProbe | MaskedLinearProbe]:
+        """Fit all penalties of all tasks together; a task whose examples compete in groups has a problem a group."""
+        if train[0].has_groups:
+            return [
+                MaskedLinearProbe(self.penalties, tolerance=self.tolerance, max_iterations=self.max_iterations).fit(
+                    X, _gold(one), _groups(one), X_dev, _gold(other), _groups(other)
+                )
+                for one, other in zip(train, dev, strict=True)
+            ]
         settings = LinearProbe(self.penalties, tolerance=self.tolerance, max_iterations=self.max_iterations)
-        return fit_targets(settings, X, targets, X_dev, dev_targets)
+        labels = [[split.labels for split in splits] for splits in (train, dev)]
+        return fit_targets(settings, X, labels[0], X_dev, labels[1])
 
-    def facts(self, probe: Any) -> dict[str, float]:
-        """Return the penalty kept and the iterations that its fit took."""
-        return {"l2_penalty": float(probe.penalty_), "iterations": float(probe.n_iter_)}
+    def answer(self, estimator: LinearProbe | MaskedLinearProbe, X: NDArray[Any], split: Split) -> Answers:
+        """Answer the most probable label, among an example's candidates where it has some."""
+        if not isinstance(estimator, MaskedLinearProbe):
+            return super().answer(estimator, X, split)
+        candidates = [example.candidates for example in split.examples]
+        labels, answered = estimator.predict(X, _groups(split), candidates)
+        return with_first_senses(labels.tolist(), answered, split)
+
+    def facts(self, estimator: Any) -> dict[str, float]:
+        """Return the penalty kept and, of one problem, the iterations that its fit took."""
+        facts = {"l2_penalty": float(estimator.penalty_)}
+        if isinstance(estimator, LinearProbe):
+            facts["iterations"] = float(estimator.n_iter_)
+        return facts
+
+
+def _gold(split: Split) -> list[tuple[str, ...]]:
+    return [example.labels for example in split.examples]
+
+
+def _groups(split: Split) -> list[str]:
+    return [str(example.group) for example in split.examples]

@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from probing.probes.base import Probe, ProbeConfig
+from probing.probes.base import ProbeConfig
+from probing.tasks import Split
 
 
 class MajorityProbe(ClassifierMixin, BaseEstimator):
@@ -75,15 +76,15 @@ class _FormsConfig(ProbeConfig):
     sees: ClassVar[Literal["vectors", "forms"]] = "forms"
     estimator: ClassVar[type[MajorityProbe] | type[TypeMajorityProbe]]
 
+    def suits(self, train: Split) -> bool:
+        """Only where all examples compete: a sense of one lemma is no answer for another."""
+        return not train.has_groups
+
     def fit(
-        self,
-        X: NDArray[Any],
-        targets: Sequence[NDArray[Any]],
-        X_dev: NDArray[Any],
-        dev_targets: Sequence[NDArray[Any]],
-    ) -> Sequence[Probe]:
-        """Fit each target by itself; dev is not needed."""
-        return [self.estimator().fit(X, y) for y in targets]
+        self, X: NDArray[Any], train: Sequence[Split], X_dev: NDArray[Any], dev: Sequence[Split]
+    ) -> Sequence[MajorityProbe | TypeMajorityProbe]:
+        """Fit each task by itself; dev is not needed."""
+        return [self.estimator().fit(X, split.labels) for split in train]
 
 
 class MajorityConfig(_FormsConfig):

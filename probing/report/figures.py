@@ -22,22 +22,23 @@ from bilm.files import atomic_path
 from probing.report.series import (
     BASELINES,
     SUBSETS,
-    TASK_NAMES,
+    Panel,
     Series,
     accuracy_series,
     baseline_levels,
     footnote,
     shared_layer_names,
+    task_name,
     vertical_limits,
     view_positions,
 )
-from probing.results import select
+from probing.results import SCORES, scores, select
 from probing.statistics import CONFIDENCE
 
 _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 _MARKERS = ("o", "s", "^", "D", "v", "P")
 _GREY = "#444444"
-_BASELINE_LINES: dict[str, Any] = {"majority": ":", "type-majority": (0, (6, 2))}
+_BASELINE_LINES: dict[str, Any] = dict(zip(BASELINES, (":", (0, (6, 2)), (0, (6, 2)), ":"), strict=True))
 _MOST_SIDE_BY_SIDE, _MOST_NAMED = 5, 7  # views for which there is room in each of three panels, and for layers' names
 _LINE = 0.19  # inches: the height of a line of text
 
@@ -96,7 +97,9 @@ def accuracy_by_layer(
     ValueError
         If no row is of this task, corpus, split and probe.
     """
-    return _draw(rows, task, corpus, probe, split, ["all"], confidence, layer_names or {})
+    panels = _subset_panels(rows, task, corpus, probe, split, ["all"])
+    title = f"From which layer does a {probe} probe best read {task_name(task)}?"
+    return _draw(title, f"{corpus}, {split}", panels, confidence, layer_names or {})
 
 
 def accuracy_by_subset(
@@ -108,12 +111,44 @@ def accuracy_by_subset(
     split: str = "test",
     confidence: float = CONFIDENCE,
 ) -> Figure:
-    """Draw a panel for each of all examples, ambiguous word forms and unseen word forms.
+    """Draw a panel for all examples and for each subset of them that says most about context.
 
     Parameters and errors are those of `accuracy_by_layer`. A subset without examples has no panel. The panels' vertical
     axes differ, and the footnote says so: what is to be compared are the layers within a panel.
     """
-    return _draw(rows, task, corpus, probe, split, list(SUBSETS), confidence, {})
+    panels = _subset_panels(rows, task, corpus, probe, split, list(SUBSETS))
+    title = f"From which layer does a {probe} probe best read {task_name(task)}, by kind of example?"
+    return _draw(title, f"{corpus}, {split}", panels, confidence, {})
+
+
+def accuracy_by_task(
+    rows: pd.DataFrame,
+    tasks: Sequence[tuple[str, str, str]],
+    *,
+    split: str = "test",
+    confidence: float = CONFIDENCE,
+    layer_names: Mapping[str, Sequence[str]] | None = None,
+) -> Figure:
+    """Draw a panel for each of several tasks: the same layers of the same networks, side by side.
+
+    Parameters
+    ----------
+    rows, split, confidence, layer_names
+        As in `accuracy_by_layer`.
+    tasks : sequence of (task, corpus, probe)
+        A panel each.
+
+    Raises
+    ------
+    ValueError
+        If a task has no row.
+    """
+    panels = []
+    for task, corpus, probe in tasks:
+        (panel,) = _subset_panels(rows, task, corpus, probe, split, ["all"])
+        title = f"{task_name(task)}\n{corpus}, {probe} probe, n = {panel.series[0].n:,}"
+        panels.append(panel._replace(title=title[0].upper() + title[1:]))
+    return _draw("What does each layer know?", split, panels, confidence, layer_names or {})
 
 
 def save(figure: Figure, folder: Path, stem: str) -> None:
@@ -136,40 +171,43 @@ def _style() -> Iterator[None]:
         yield
 
 
-def _draw(
-    rows: pd.DataFrame,
-    task: str,
-    corpus: str,
-    probe: str,
-    split: str,
-    subsets: Sequence[str],
-    confidence: float,
-    layer_names: Mapping[str, Sequence[str]],
-) -> Figure:
-    rows = select(rows, task=task, corpus=corpus, split=split, metric="accuracy")
-    panels = {s: series for s in subsets if (series := accuracy_series(select(rows, probe=probe), s))}
+def _subset_panels(
+    rows: pd.DataFrame, task: str, corpus: str, probe: str, split: str, subsets: Sequence[str]
+) -> list[Panel]:
+    rows = scores(select(rows, task=task, corpus=corpus, split=split))
+    panels = []
+    for subset in subsets:
+        if series := accuracy_series(select(rows, probe=probe), subset):
+            title = f"{SUBSETS[subset]} (n = {series[0].n:,})"
+            measure = f"{SCORES[rows['metric'].iloc[0]]} on {split} (%)"
+            levels = baseline_levels(rows, subset)
+            if subset in ("first-sense", "other-sense"):  # there the sense baselines are right, or wrong, by definition
+                levels = {name: level for name, level in levels.items() if not name.endswith("sense")}
+            panels.append(Panel(title, measure, series, levels))
     if not panels:
         raise ValueError(f"no accuracy of probe {probe!r} on {task}, {corpus}, {split}")
-    levels = {subset: baseline_levels(rows, subset) for subset in panels}
-    series = next(iter(panels.values()))
+    return panels
+
+
+def _draw(
+    title: str, data: str, panels: Sequence[Panel], confidence: float, layer_names: Mapping[str, Sequence[str]]
+) -> Figure:
+    series = panels[0].series
     positions, names = view_positions(series), shared_layer_names(series, layer_names)
     several = len(panels) > 1
     stacked = several and len(positions) > _MOST_SIDE_BY_SIDE
-    title = f"From which layer does a {probe} probe best read {TASK_NAMES.get(task, task)}"
-    title += ", by kind of word form?" if several else "?"
-    note = footnote(f"{corpus}, {split}", panels, levels, confidence)
     with _style():
         shape = (len(panels), 1) if stacked else (1, len(panels))
-        figure, grid = _frame(title, series, note, shape)
-        for axes, (subset, drawn) in zip(grid, panels.items(), strict=True):
-            axes.set_ylim(vertical_limits(drawn, levels[subset]))
+        figure, grid = _frame(title, series, footnote(data, panels, confidence), shape)
+        for axes, panel in zip(grid, panels, strict=True):
+            axes.set_ylim(vertical_limits(panel.series, panel.levels))
             _label_views(axes, positions, names)
-            _draw_series(axes, drawn, positions)
-            _draw_baselines(axes, levels[subset], "\n" if several and not stacked else " ")
+            _draw_series(axes, panel.series, positions)
+            _draw_baselines(axes, panel.levels, "\n" if several and not stacked else " ")
             if several:
-                axes.set_title(f"{SUBSETS[subset]} (n = {drawn[0].n:,})", loc="left")
-            if stacked or axes is grid[0]:
-                axes.set_ylabel(f"accuracy on {split} (%)")
+                axes.set_title(panel.title, loc="left")
+            if stacked or axes is grid[0] or panel.measure != panels[0].measure:
+                axes.set_ylabel(panel.measure)
             if stacked and axes is not grid[-1]:
                 axes.set_xlabel("")
     return figure

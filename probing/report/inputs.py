@@ -10,6 +10,7 @@ import yaml
 from pydantic import BaseModel, ValidationError
 
 from bilm.errors import UserError
+from probing.claims import Judged, read_claims
 from probing.results import read_rows
 from probing.statistics import CONFIDENCE, SAMPLES
 
@@ -28,6 +29,7 @@ class TaskFacts(BaseModel):
     """The data of one task; splits by name, counts of labels by label."""
 
     corpus: str
+    n_labels: int
     labels: list[str]
     splits: dict[str, SplitFacts]
     labels_not_in_train: dict[str, dict[str, int]]
@@ -77,7 +79,7 @@ class Settings(BaseModel):
 
 @dataclass(frozen=True)
 class Inputs:
-    """The three files, read.
+    """What the files hold.
 
     Attributes
     ----------
@@ -87,16 +89,19 @@ class Inputs:
         config.yaml as it stands.
     settings : Settings
     environment : Environment
+    claims : list of Judged
+        claims.csv; empty where there is none.
     """
 
     rows: pd.DataFrame
     config: str
     settings: Settings
     environment: Environment
+    claims: list[Judged]
 
 
 def read_inputs(folder: Path) -> Inputs:
-    """Read results.csv, config.yaml and environment.json from `folder`.
+    """Read results.csv, config.yaml, environment.json and, where it is there, claims.csv from `folder`.
 
     Raises
     ------
@@ -120,6 +125,7 @@ def read_inputs(folder: Path) -> Inputs:
         config,
         _checked(Settings, settings, folder / "config.yaml"),
         _checked(Environment, environment, folder / "environment.json"),
+        read_claims(folder / "claims.csv"),
     )
 
 

@@ -8,11 +8,12 @@ from pathlib import Path
 import pandas as pd
 
 from bilm.files import write_text
-from probing.report.figures import accuracy_by_layer, accuracy_by_subset, save
+from probing.claims import Judged
+from probing.report.figures import accuracy_by_layer, accuracy_by_subset, accuracy_by_task, save
 from probing.report.inputs import Environment, Inputs, read_inputs
-from probing.report.series import BASELINES, TASK_NAMES, Series, accuracy_series
-from probing.report.tables import accuracy_table, ends, markdown_table, percent
-from probing.results import UNTRAINED, Measured, measured, select
+from probing.report.series import BASELINES, SUBSETS, Series, accuracy_series, task_name
+from probing.report.tables import accuracy_table, ends, fallback_table, markdown_table, percent, subset_table
+from probing.results import UNTRAINED, Measured, measured, scores, select
 
 _LIMITS = """\
 - That a probe can read something from a layer does not show that the network uses it: probing is correlational.
@@ -20,8 +21,9 @@ _LIMITS = """\
   may order the layers differently.
 - What a probe reads in an untrained network comes from the words and the architecture, not from training; only what a
   trained network has beyond that was learned.
-- An interval is about one accuracy and the choice of test sentences. It is neither about other corpora or training
-  sets, nor a test of a difference: for two layers on the same sentences, a paired test would be one."""
+- An interval is about one value and the choice of test sentences. It is not about other corpora or training sets. Two
+  layers are compared by a claim's paired difference, not by whether their intervals overlap."""
+_SHOWN_LABELS = 60
 
 
 def write_report(folder: Path) -> None:
@@ -40,6 +42,8 @@ def write_report(folder: Path) -> None:
     inputs = read_inputs(folder)
     title = next((name for name in inputs.rows["experiment"] if name), folder.resolve().name)
     sections = [f"# {title}", *([inputs.settings.question] if inputs.settings.question else [])]
+    sections += ["## Claims", *_claims_section(inputs)] if inputs.claims else []
+    sections += _side_by_side(inputs, folder)
     for task, corpus in _tasks(inputs.rows):
         sections += [f"## {task} on {corpus}", *_task_section(inputs, task, corpus, folder)]
     sections += ["## Data", *_data_section(inputs.environment)]
@@ -63,13 +67,54 @@ def _probes(rows: pd.DataFrame) -> list[str]:
     return list(dict.fromkeys(rows["probe"][rows["encoder"] != ""]))
 
 
+def _claims_section(inputs: Inputs) -> Iterator[str]:
+    """Say each claim's verdict, and put the numbers behind it in a table."""
+    yield "\n".join(f"- {_verdict(judged)}" for judged in inputs.claims)
+    confidence = 100 * inputs.settings.bootstrap.confidence
+    lines = []
+    for judged in inputs.claims:
+        change = f"{100 * judged.difference:+.2f} [{100 * judged.ci_low:+.2f}, {100 * judged.ci_high:+.2f}]"
+        p_values = (f"{judged.p:.4f}", f"{judged.mcnemar_p:.2g}")
+        views = (f"{judged.better}: {percent(judged.better_value)}", f"{judged.worse}: {percent(judged.worse_value)}")
+        lines.append([judged.task, judged.probe, judged.encoder, *views, change, *p_values, f"{judged.n:,}"])
+    header = ["task", "probe", "network", "claimed better", "claimed worse", f"difference [{confidence:g} %]"]
+    yield markdown_table([*header, "p", "McNemar p", "n"], lines, text_columns=3)
+    yield (
+        "Test scores in %. A claim is supported where the whole interval of the paired difference lies above 0, "
+        "refuted where it lies below, else undecided. Sentences are resampled, for both layers at once; McNemar's test, "
+        "beside it, takes examples as independent. No correction for the number of claims is made."
+    )
+
+
+def _verdict(judged: Judged) -> str:
+    return f"**{judged.verdict}**: {judged.claim} ({judged.encoder}; {judged.task}, {judged.probe} probe)"
+
+
+def _side_by_side(inputs: Inputs, folder: Path) -> Iterator[str]:
+    """Draw the layers of all tasks beside one another, each read by the probe that it is known for."""
+    panels = []
+    for task, corpus in _tasks(inputs.rows):
+        rows = select(inputs.rows, task=task, corpus=corpus)
+        probes = [p for p in _probes(rows) if accuracy_series(scores(select(rows, probe=p, split="test")), "all")]
+        # Peters et al. 2018 read senses by the nearest mean and parts of speech by a linear probe.
+        known_for = "nearest" if not select(rows, probe="first-sense").empty else "linear"
+        if probes:
+            panels.append((task, corpus, known_for if known_for in probes else probes[0]))
+    if len(panels) > 1:
+        layers = {label: facts.layers for label, facts in inputs.environment.encoders.items()}
+        confidence = inputs.settings.bootstrap.confidence
+        figure = accuracy_by_task(inputs.rows, panels, confidence=confidence, layer_names=layers)
+        save(figure, folder / "figures", "layers")
+        yield _image("layers", "Test scores of each task by layer, side by side; the tables below have the numbers.")
+
+
 def _task_section(inputs: Inputs, task: str, corpus: str, folder: Path) -> Iterator[str]:
     """Draw the figures of one task; yield what was measured, the figures and the table, probe by probe."""
     rows = select(inputs.rows, task=task, corpus=corpus)
     confidence = inputs.settings.bootstrap.confidence
     layers = {label: facts.layers for label, facts in inputs.environment.encoders.items()}
     for probe in _probes(rows):
-        tested = select(rows, probe=probe, split="test", metric="accuracy")
+        tested = scores(select(rows, probe=probe, split="test"))
         if series := accuracy_series(tested, "all"):
             yield _what_was_read(task, probe, series, _baselines(rows), layers)
             stem = re.sub(r"[^A-Za-z0-9.-]+", "-", f"{task}-{Path(corpus).name}-{probe}")
@@ -78,21 +123,24 @@ def _task_section(inputs: Inputs, task: str, corpus: str, folder: Path) -> Itera
             yield _image(
                 f"{stem}-layers", f"Accuracy of the {probe} probe on test, by layer; the table has the numbers."
             )
-            if tested[tested["n"] > 0]["subset"].nunique() > 1:
+            if tested[tested["n"] > 0]["subset"].isin(list(SUBSETS)[1:]).any():
                 figure = accuracy_by_subset(rows, task, corpus, probe=probe, confidence=confidence)
                 save(figure, folder / "figures", f"{stem}-subsets")
-                yield _image(f"{stem}-subsets", "The same for all, for ambiguous and for unseen word forms.")
+                yield _image(f"{stem}-subsets", "The same for all examples and for subsets of them.")
         yield accuracy_table(rows, task, corpus, probe=probe)
+        for table in (subset_table, fallback_table):
+            if text := table(rows, task, corpus, probe=probe):
+                yield text
     if not _probes(rows):
         yield accuracy_table(rows, task, corpus)
     yield (
-        f"Accuracies in %, with [{100 * confidence:g} % interval] or, of several seeds, as their mean with "
+        f"Values in %, with [{100 * confidence:g} % interval] or, of several seeds, as their mean with "
         "(lowest–highest). Bold is the highest number of a trained network in a column; it is no test of a difference."
     )
 
 
 def _baselines(rows: pd.DataFrame) -> dict[str, Measured]:
-    tested = select(rows, split="test", subset="all", metric="accuracy")
+    tested = scores(select(rows, split="test", subset="all"))
     cells = {name: measured(select(tested, probe=probe)) for probe, name in BASELINES.items()}
     return {name: cell for name, cell in cells.items() if cell}
 
@@ -109,8 +157,8 @@ def _what_was_read(
     baselines: Mapping[str, Measured],
     layers: Mapping[str, Sequence[str]],
 ) -> str:
-    """Say in plain words which single layer has the highest test accuracy, beside the lower bounds."""
-    sentences = [f"A {probe} probe read {TASK_NAMES.get(task, task)} from each view of each frozen network."]
+    """Say in plain words which single layer has the highest test score, beside the lower bounds."""
+    sentences = [f"A {probe} probe read {task_name(task)} from each view of each frozen network."]
     untrained = {one.encoder: one for one in series if not one.trained}
     trained = [one for one in series if one.trained]
     for one in trained or untrained.values():
@@ -120,7 +168,7 @@ def _what_was_read(
         names = [_layer(view, layers.get(one.encoder, ())) for view in best]
         verb = "has" if len(best) == 1 else "have equally"
         cell = one.cells[best[0]]
-        text = f"Of the single layers of {one.encoder}, {' and '.join(names)} {verb} the highest test accuracy: "
+        text = f"Of the single layers of {one.encoder}, {' and '.join(names)} {verb} the highest test score: "
         text += _said(cell)
         beside = []
         if "0" in one.cells and "0" not in best:
@@ -137,7 +185,7 @@ def _what_was_read(
             + " and ".join(f"{name} has {_said(cell)}" for name, cell in reversed(list(baselines.items())))
             + "."
         )
-    sentences.append("Which layers differ by more than chance is not said here: it takes a paired test.")
+    sentences.append("Whether two layers differ by more than chance is what a claim's paired difference tells.")
     return " ".join(sentences)
 
 
@@ -165,12 +213,23 @@ def _data_section(environment: Environment) -> Iterator[str]:
     yield markdown_table(["task", "corpus", "split", "sentences", "examples", "SHA-256"], sizes, text_columns=3)
     notes = []
     for task, facts in environment.data.items():
-        notes.append(f"{task}: {len(facts.labels)} labels in train: {', '.join(facts.labels)}.")
+        shown = facts.labels[:_SHOWN_LABELS]
+        more = f", and {facts.n_labels - len(shown):,} more" if facts.n_labels > len(shown) else ""
+        notes.append(f"{task}: {facts.n_labels:,} labels in train: {', '.join(shown)}{more}.")
         for split, labels in facts.labels_not_in_train.items():
-            listed = ", ".join(f"{label} ({count:,})" for label, count in labels.items())
+            examples = sum(labels.values())
+            few = list(labels.items())[:_SHOWN_LABELS]
+            listed = ", ".join(f"{label} ({count:,})" for label, count in few)
+            listed += f", and {len(labels) - len(few):,} more (see environment.json)" if len(labels) > len(few) else ""
+            reach = 1 - examples / max(1, facts.splits[split].examples)
             notes.append(
-                f"{task}, {split}: labels that train lacks: "
-                + (f"{listed}. Their examples are counted, and count as wrong." if labels else "none.")
+                f"{task}, {split}: "
+                + (
+                    f"{examples:,} examples have a label that train lacks; they are counted, and a probe that can only "
+                    f"answer what it has seen reaches at most {percent(reach)} %: {listed}."
+                    if labels
+                    else "no example has a label that train lacks."
+                )
             )
         for split, count in facts.sentences_also_in_train.items():
             notes.append(
@@ -218,29 +277,53 @@ def _fits(rows: pd.DataFrame) -> Iterator[tuple[str, str, float]]:
 
 def _methods(inputs: Inputs) -> Iterator[str]:
     bootstrap = inputs.settings.bootstrap
+    probes, metrics = set(inputs.rows["probe"]), set(inputs.rows["metric"])
     yield (
         "**Accuracy**: the share of examples for which the label predicted is the gold one (any of them, where there "
         "are several). An example whose label train lacks is counted, and counts as wrong."
     )
+    if "f1" in metrics:
+        yield (
+            "**F1** of word senses: precision and recall as the official scorer of Raganato et al. 2017 counts them. "
+            "Each instance gets one answer, the first sense where the probe has none, so F1 is the accuracy. *Without "
+            "fallback* such instances are left unanswered. *dev + test* is what is known as ALL, where dev is one of "
+            "the benchmark's sets: something was chosen on a part of it."
+        )
+    if "f1_macro" in metrics:
+        yield "**Macro** (f1_macro in results.csv): the mean over groups, each counting the same."
     yield (
         "**Subsets**: *ambiguous* are word forms with more than one label in train, *unseen* those that train lacks; "
         "forms are case-sensitive. On all other examples the form alone decides, so that context can show its worth in "
-        "these two only."
+        "these two only. Of word senses, *first sense right* are those where the inventory's first sense is a gold one."
     )
-    yield (
-        "**Baselines**, which see no vectors: *majority class* always answers the most frequent label of train; *type "
-        "majority* answers the form's most frequent label in train, for a form that train lacks the majority class."
-    )
+    meanings = {
+        "majority": "*majority class* always answers the most frequent label of train",
+        "type-majority": "*type majority* answers the form's most frequent label in train, for a form that train lacks "
+        "the majority class",
+        "first-sense": "*first sense* answers the first sense that the inventory lists for the lemma",
+        "most-frequent-sense": "*most frequent sense* answers the lemma's most frequent sense in train, else the first",
+    }
+    told = "; ".join(meaning for name, meaning in meanings.items() if name in probes)
+    if told:
+        yield f"**Baselines**, which see no vectors: {told}."
     yield (
         "**Views**: a number is one layer alone, *mean* the plain average of all layers, *concat* all layers side by "
         "side. The networks are frozen. An untrained network has the same shape and random weights from a seed."
     )
-    if "linear" in _probes(inputs.rows):
+    if "nearest" in probes:
+        yield (
+            "**Nearest probe** (Peters et al. 2018, section 5.3): each sense's vector is the mean of its training "
+            "examples; the answer is the candidate sense with the highest cosine, of the candidates that train has; "
+            "the lemma's first sense where train has none of them. The paper does not state its distance: cosine is "
+            "that of context2vec, whose method it follows."
+        )
+    if "linear" in probes:
         yield (
             "**Linear probe**: multinomial logistic regression with an L2 penalty, fitted on train after each feature "
             "was standardised with train's mean and standard deviation. The penalty is the one with the best accuracy "
             "on dev, chosen for each network and view by itself; dev accuracies are therefore a little too high. "
             "Nothing was chosen on test."
+            + (" Of word senses, the softmax is over the lemma's trained senses only." if "f1" in metrics else "")
         )
     yield (
         f"**Interval**: {100 * bootstrap.confidence:g} % percentile bootstrap over sentences: as many sentences as "

@@ -5,22 +5,46 @@ Where things stand on a figure's axes is decided here, from the numbers alone; h
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from probing.results import UNTRAINED, Measured, measured, ordered_views, select, trained_label
 
-BASELINES = {"majority": "majority class", "type-majority": "type majority"}
+BASELINES = {
+    "majority": "majority class",
+    "type-majority": "type majority",
+    "first-sense": "first sense",
+    "most-frequent-sense": "most frequent sense",
+}
 """Probes that see no vectors, and what readers see them called."""
-SUBSETS = {"all": "all examples", "ambiguous": "ambiguous word forms", "unseen": "unseen word forms"}
-"""Subsets of the examples, in the order of panels and columns, and what readers see them called."""
-TASK_NAMES = {
+SUBSETS = {
+    "all": "all examples",
+    "ambiguous": "ambiguous word forms",
+    "unseen": "unseen word forms",
+    "first-sense": "first sense right",
+    "other-sense": "other sense right",
+}
+"""Subsets that have panels and columns, in their order, and what readers see them called."""
+_MEANINGS = {
+    "type-majority": "the word form's most frequent label in train",
+    "first-sense": "the inventory's first sense of the lemma",
+    "most-frequent-sense": "the lemma's most frequent one in train",
+}
+_TASK_NAMES = {
     "pos-upos": "universal parts of speech",
     "pos-xpos": "the treebank's parts of speech",
     "pos-deprel": "dependency relations",
+    "wsd": "word senses",
+    "coarsewsd": "coarse word senses",
+    "supersense": "supersenses",
 }
-"""Tasks whose name needs spelling out; any other is called by its own name."""
+
+
+def task_name(task: str) -> str:
+    """Return what readers see a task called; any other than the project's own is called by its own name."""
+    return _TASK_NAMES.get(task, task)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +79,25 @@ class Series:
     def n(self) -> int:
         """How many examples stand behind a value."""
         return max(cell.n for cell in self.cells.values())
+
+
+class Panel(NamedTuple):
+    """What one panel of a figure shows.
+
+    Attributes
+    ----------
+    title : str
+    measure : str
+        Name of the vertical axis.
+    series : list of Series
+    levels : dict of str to float
+        Baselines, in percent.
+    """
+
+    title: str
+    measure: str
+    series: list[Series]
+    levels: dict[str, float]
 
 
 def accuracy_series(rows: pd.DataFrame, subset: str) -> list[Series]:
@@ -110,35 +153,29 @@ def shared_layer_names(series: Sequence[Series], layer_names: Mapping[str, Seque
     return known.pop() if len(known) == 1 else ()
 
 
-def footnote(
-    data: str,
-    panels: Mapping[str, Sequence[Series]],
-    levels: Mapping[str, Mapping[str, float]],
-    confidence: float,
-) -> str:
+def footnote(data: str, panels: Sequence[Panel], confidence: float) -> str:
     """Say what the figure's numbers are of, and what each mark in it means; nothing that is not in it."""
-    series = next(iter(panels.values()))
-    limits = {subset: vertical_limits(drawn, levels[subset]) for subset, drawn in panels.items()}
-    parts = [
-        f"{data}. The panels' vertical axes differ." if len(panels) > 1 else f"{data}, n = {series[0].n:,} examples."
-    ]
-    if any(bottom > 0 for bottom, _ in limits.values()):
-        parts.append(
-            "Vertical axes do not start at 0." if len(panels) > 1 else "The vertical axis does not start at 0."
-        )
+    series = panels[0].series
+    limits = [vertical_limits(panel.series, panel.levels) for panel in panels]
+    several = len(panels) > 1
+    parts = [f"{data}. The panels' vertical axes differ." if several else f"{data}, n = {series[0].n:,} examples."]
+    if any(bottom > 0 for bottom, _ in limits):
+        parts.append("Vertical axes do not start at 0." if several else "The vertical axis does not start at 0.")
     others = [view for view in view_positions(series) if not view.isdecimal()]
     if others:
         parts.append(f"{', '.join(others).capitalize()}: of all layers.")
     if any(cell.seeds == 1 and not np.isnan(cell.low) for one in series for cell in one.cells.values()):
         interval = f"{100 * confidence:g} % percentile interval"
-        parts.append(f"Bars: {interval} from resampling sentences, of each accuracy by itself.")
+        parts.append(f"Bars: {interval} from resampling sentences, of each value by itself.")
     ranged = sorted({one.seeds for one in series if one.seeds > 1})
     if ranged:
         parts.append(f"Bands: lowest to highest of {' or '.join(map(str, ranged))} seeds, around their mean.")
     if any(one.seeds == 1 for one in series if not one.trained):
         parts.append("Untrained networks: one seed.")
-    if any("type-majority" in level for level in levels.values()):
-        parts.append("Type majority: the word form's most frequent label in train.")
-    if any(not limits[subset][0] <= x <= limits[subset][1] for subset in panels for x in levels[subset].values()):
+    levels = [panel.levels for panel in panels]
+    for baseline, meaning in _MEANINGS.items():
+        if any(baseline in level for level in levels):
+            parts.append(f"{BASELINES[baseline].capitalize()}: {meaning}.")
+    if any(not low <= x <= high for (low, high), level in zip(limits, levels, strict=True) for x in level.values()):
         parts.append("An arrow marks a baseline beyond the axis.")
     return " ".join(parts)

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Sequence
 import pandas as pd
 
 from probing.report.series import BASELINES, SUBSETS
-from probing.results import UNTRAINED, Measured, measured, ordered_views, select
+from probing.results import POOLED, UNTRAINED, Measured, measured, ordered_views, scores, select
 
-_COLUMNS = (("dev", "all"), ("test", "all"), ("test", "ambiguous"), ("test", "unseen"))
+_COLUMNS = (("dev", "all"), *(("test", subset) for subset in SUBSETS), (POOLED, "all"))
 _NOTHING = "–"
 
 
@@ -49,7 +49,7 @@ def accuracy_table(rows: pd.DataFrame, task: str, corpus: str, *, probe: str = "
         trained network in a column is bold if no other view reaches it; columns without any value are left out.
     """
     rows = select(rows, task=task, corpus=corpus)
-    accuracy = select(rows, metric="accuracy")
+    accuracy = scores(rows)
     probed = select(accuracy, probe=probe)
     columns = [column for column in _COLUMNS if _size(accuracy, *column)]
     lines = []
@@ -73,12 +73,59 @@ def accuracy_table(rows: pd.DataFrame, task: str, corpus: str, *, probe: str = "
     return markdown_table(header, lines, text_columns=2)
 
 
+def subset_table(rows: pd.DataFrame, task: str, corpus: str, *, probe: str = "linear") -> str:
+    """Return the table of the subsets of test that the main table has no room for; "" where there are none.
+
+    A line for each subset; columns are the baselines and each view of each trained network. Numbers as in
+    `accuracy_table`, without intervals.
+    """
+    rows = scores(select(rows, task=task, corpus=corpus, split="test"))
+    subsets = [subset for subset in dict.fromkeys(rows["subset"]) if subset not in SUBSETS]
+    columns = {BASELINES[name]: select(rows, probe=name) for name in BASELINES if name in set(rows["probe"])}
+    probed = select(rows, probe=probe)
+    for encoder in dict.fromkeys(probed["encoder"]):
+        if not encoder.endswith(UNTRAINED):
+            here = select(probed, encoder=encoder)
+            columns |= {f"{encoder}, {view}": select(here, view=view) for view in ordered_views(here["view"])}
+    lines = []
+    for subset in subsets:
+        cells = [measured(select(column, subset=subset)) for column in columns.values()]
+        sizes = [cell.n for cell in cells if cell]
+        if sizes:
+            lines.append([subset, f"{max(sizes):,}", *(percent(cell.value) if cell else _NOTHING for cell in cells)])
+    return markdown_table(["subset of test", "n", *columns], lines) if lines else ""
+
+
+def fallback_table(rows: pd.DataFrame, task: str, corpus: str, *, probe: str) -> str:
+    """Return the share of test that a probe answers by itself, and its F1 without falling back; "" without groups."""
+    rows = select(rows, task=task, corpus=corpus, split="test", subset="all")
+    lines = []
+    answered = select(rows, metric="answered")
+    for baseline, name in BASELINES.items():
+        lines += _fallback_lines(select(rows, probe=baseline), name)
+    for encoder in dict.fromkeys(select(answered, probe=probe)["encoder"]):
+        lines += _fallback_lines(select(rows, probe=probe, encoder=encoder), encoder)
+    return (
+        markdown_table(["network", "view", "answered", "F1 without fallback"], lines, text_columns=2) if lines else ""
+    )
+
+
+def _fallback_lines(rows: pd.DataFrame, name: str) -> list[list[str]]:
+    lines = []
+    for view in ordered_views(rows["view"]) or [""]:
+        here = select(rows, view=view)
+        cells = [measured(select(here, metric=metric)) for metric in ("answered", "f1_without_fallback")]
+        if all(cells):
+            lines.append([name, view or _NOTHING, *(percent(cell.value) for cell in cells if cell)])
+    return lines
+
+
 def _size(accuracy: pd.DataFrame, split: str, subset: str) -> int:
-    return int(select(accuracy, split=split, subset=subset)["n"].max() or 0) if len(accuracy) else 0
+    return max(select(accuracy, split=split, subset=subset)["n"], default=0)
 
 
 def _heading(accuracy: pd.DataFrame, split: str, subset: str) -> str:
-    name = split if subset == "all" else f"{split}, {SUBSETS[subset]}"
+    name = split.replace("+", " + ") if subset == "all" else f"{split}, {SUBSETS[subset]}"
     return f"{name} (n = {_size(accuracy, split, subset):,})"
 
 

@@ -5,6 +5,7 @@ from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,9 +34,9 @@ class Example:
     form : str
         The surface form, tokens joined with a space.
     group : str or None
-        What it competes in (lemma and part of speech, for word senses).
+        What it competes in (lemma and part of speech, for word senses); None where every label of the task is allowed.
     candidates : tuple of str
-        The labels that its group allows; empty where every label is allowed.
+        The labels that its group allows, the inventory's first sense first; empty where nothing is known of the group.
     """
 
     sentence: int
@@ -58,6 +59,11 @@ class Split:
     def labels(self) -> NDArray[np.str_]:
         """The first gold label of each example, shape (n_examples,)."""
         return np.array([example.labels[0] for example in self.examples], dtype=np.str_)
+
+    @property
+    def has_groups(self) -> bool:
+        """Whether examples compete within groups, as word senses do."""
+        return any(example.group is not None for example in self.examples)
 
     @property
     def forms(self) -> NDArray[np.object_]:
@@ -91,9 +97,23 @@ class Split:
 
 
 class Task(BaseModel):
-    """The keys of a task in a config, and how its data are made. One subclass a task, registered in `TASKS`."""
+    """The keys of a task in a config, and how its data are made. One subclass a task, registered in `TASKS`.
+
+    Attributes
+    ----------
+    metric : {"accuracy", "f1"}
+        What the share of right answers is called: where each instance gets one answer, F1 is the accuracy.
+    pooled : bool
+        Whether dev and test are also reported together: the word sense benchmark's "ALL" has its dev set in it.
+    macro : bool
+        Whether the mean over groups is also reported, each group counting the same.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
+
+    metric: ClassVar[Literal["accuracy", "f1"]] = "accuracy"
+    pooled: ClassVar[bool] = False
+    macro: ClassVar[bool] = False
 
     task: str
 
@@ -115,19 +135,18 @@ class Task(BaseModel):
     def load(self) -> Mapping[str, Split]:
         """Read the data: splits "train", "dev" and "test"."""
 
+    def subsets(self, train: Split, split: Split) -> dict[str, NDArray[np.bool_]]:
+        """Tell which examples of `split` are in each subset that is reported apart.
 
-def subsets(train: Split, split: Split) -> dict[str, NDArray[np.bool_]]:
-    """Tell which examples of `split` are in each subset that is reported apart.
-
-    Returns
-    -------
-    dict of bool arrays, shape (n_examples,)
-        "all"; "ambiguous": the word form has more than one label in train; "unseen": it does not occur in train. On all
-        other examples the word form, which is case-sensitive, gives the answer alone: context can show its worth in
-        these two only.
-    """
-    labels_of: dict[str, set[str]] = {}
-    for example in train.examples:
-        labels_of.setdefault(example.form, set()).update(example.labels)
-    n_labels = np.array([len(labels_of.get(example.form, ())) for example in split.examples])
-    return {"all": np.ones(len(n_labels), dtype=bool), "ambiguous": n_labels > 1, "unseen": n_labels == 0}
+        Returns
+        -------
+        dict of bool arrays, shape (n_examples,)
+            "all"; "ambiguous": the word form has more than one label in train; "unseen": it does not occur in train. On
+            all other examples the word form, which is case-sensitive, gives the answer alone: context can show its
+            worth in these two only.
+        """
+        labels_of: dict[str, set[str]] = {}
+        for example in train.examples:
+            labels_of.setdefault(example.form, set()).update(example.labels)
+        n_labels = np.array([len(labels_of.get(example.form, ())) for example in split.examples])
+        return {"all": np.ones(len(n_labels), dtype=bool), "ambiguous": n_labels > 1, "unseen": n_labels == 0}

@@ -54,6 +54,10 @@ class PosTask(Task):
         return Split(sentences, examples)
 
     def _examples(self, index: int, sentence: Sentence) -> Iterator[Example]:
+        if self.column not in sentence.columns:
+            raise TaskError(
+                f"{sentence.place()}: this file has no {self.column}: parts of speech are read from CoNLL-U"
+            )
         for position, (form, label) in enumerate(zip(sentence.tokens, sentence.columns[self.column], strict=True)):
             if label == _NOT_ANNOTATED:
                 raise TaskError(

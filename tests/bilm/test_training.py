@@ -305,10 +305,19 @@ def test_a_loss_that_is_not_finite_stops_and_keeps_the_last_checkpoint_L41(tmp_p
     train(toy_config(tmp_path, stop={"words": 500}))
     checkpoint = tmp_path / "run/checkpoint.safetensors"
     before = checkpoint.read_bytes()
-    bad = toy_config(tmp_path / "bad", optimizer={"rate": 1e30, "warmup_steps": 0}, report={"checkpoint_steps": 1})
-    with pytest.raises(TrainingError, match=r"not finite at step \d.*lower optimizer.rate"):
-        train(bad)
+    much = {"rate": 1e30, "warmup_steps": 0}
+    bad = toy_config(tmp_path, optimizer=much, report={"checkpoint_steps": 1})
+    with pytest.raises(
+        TrainingError, match=r"not finite at step \d.*last good checkpoint is kept.*lower optimizer.rate"
+    ):
+        train(bad, resume=True, allow_changes=True)
+    # Not even the step that led there was saved: its weights are finite, but no loss can be computed with them.
     assert checkpoint.read_bytes() == before
+    train(toy_config(tmp_path, stop={"words": 1000}), resume=True)
+    train(toy_config(tmp_path / "at once", stop={"words": 1000}))
+    assert same_files(tmp_path, tmp_path / "at once", ["model/model.safetensors"])
+    with pytest.raises(TrainingError, match=r"not finite at step 2 .*no checkpoint yet"):
+        train(toy_config(tmp_path / "other", optimizer=much))
 
 
 def test_no_file_for_the_pattern_is_named(tmp_path: Path) -> None:

@@ -38,7 +38,7 @@ def test_overrides_replace_single_keys(tmp_path: Path) -> None:
         ("network.lstm.dimm=1", r"network\.lstm\.dimm: unknown key; did you mean dim\?"),
         ("optimizer.rate=fast", r"optimizer\.rate: Input should be a valid number"),
         ("optimizer.rate=-1", r"optimizer\.rate: Input should be greater than 0"),
-        ("network=huge", r"network is a section or one of elmo-small"),
+        ("network=huge", r"network: a network is a section with char_cnn and lstm, or one of elmo-small"),
         ("start=small-en", r"either network .* or start"),
         ("stop=null", r"stop: "),
         ("stop={}", r"say when to stop: epochs, words or minutes"),
@@ -58,12 +58,17 @@ def test_a_rate_that_falls_to_zero_needs_an_end_in_words(tmp_path: Path) -> None
 
 @pytest.mark.parametrize(
     ("text", "message"),
-    [("a: [", "not YAML"), ("- a", "expected keys and values, found list"), ("", "found NoneType")],
+    [
+        ("a: [", r":1: not valid YAML: "),
+        ("a: 1\na: 2", r":2: not valid YAML: the key 'a' stands twice"),
+        ("- a", r": expected keys such as name, out, text, stop; found a list"),
+        ("", r": expected keys such as name, out, text, stop; found an empty file"),
+    ],
 )
 def test_a_file_that_is_no_configuration_is_named(tmp_path: Path, text: str, message: str) -> None:
     path = tmp_path / "bad.yaml"
     path.write_text(text, encoding="utf-8")
-    with pytest.raises(TrainingConfigError, match=rf"bad\.yaml: .*{message}"):
+    with pytest.raises(TrainingConfigError, match=rf"bad\.yaml{message}"):
         read_training_config(path)
     with pytest.raises(TrainingConfigError, match=r"none\.yaml: cannot be read"):
         read_training_config(tmp_path / "none.yaml")

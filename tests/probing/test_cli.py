@@ -1,5 +1,6 @@
 """The `probing` command, as a user runs it."""
 
+import json
 from pathlib import Path
 from subprocess import CompletedProcess
 from typing import Any
@@ -39,7 +40,7 @@ def test_run_writes_everything_and_prints_where(config: Path, tmp_path: Path) ->
     assert run.returncode == 0, run.stderr
     folder = tmp_path / "results" / "toy"
     assert run.stdout.strip() == str(folder / "report.md")
-    assert {"config.yaml", "results.csv", "report.md", "environment.json", "figures", "predictions"} == {
+    assert {"config.yaml", "results.csv", "report.md", "claims.csv", "environment.json", "figures", "predictions"} == {
         path.name for path in folder.iterdir()
     }
     assert set(read_rows(folder / "results.csv")["task"]) == {"pos-xpos"}
@@ -91,3 +92,13 @@ def test_a_mistake_gives_its_exit_code_and_no_traceback(
 def test_help_teaches() -> None:
     assert "Example: probing run" in probing("run", "--help").stdout
     assert "PROBING_DATA" in probing("run", "--help").stdout
+
+
+def test_score_prints_what_the_official_scorer_prints(tmp_path: Path) -> None:
+    gold, answers = tmp_path / "gold.key.txt", tmp_path / "answers.key.txt"
+    gold.write_text("a x y\nb z\nc w\n", encoding="utf-8")
+    answers.write_text("b q\na y\n", encoding="utf-8")
+    assert probing("score", gold, answers).stdout == "P=\t50.0%\nR=\t33.3%\nF1=\t40.0%\n"
+    assert json.loads(probing("score", gold, answers, "--json").stdout)["precision"] == 0.5
+    absent = probing("score", gold, tmp_path / "none.key.txt")
+    assert absent.returncode == 1 and "none.key.txt: cannot be read" in absent.stderr

@@ -51,9 +51,9 @@ def test_an_override_reaches_into_lists_and_is_read_as_yaml(tmp_path: Path) -> N
 @pytest.mark.parametrize(
     ("old", "new", "told"),
     [
-        ("probes:", "probe:", "unknown key 'probe': did you mean probes"),
-        ("corpus:", "corpsu:", "unknown key 'corpsu': did you mean corpus"),
-        ("untrained:", "untraind:", "unknown key 'untraind': did you mean untrained"),
+        ("probes:", "probe:", "probe: unknown key; did you mean probes"),
+        ("corpus:", "corpsu:", "corpsu: unknown key; did you mean corpus"),
+        ("untrained:", "untraind:", "untraind: unknown key; did you mean untrained"),
         ("task: pos", "task: pso", "unknown task 'pso': did you mean pos?"),
         ("linear]", "linaer]", "unknown probe 'linaer': did you mean linear?"),
         ("bilm: some/model", "bert: some/model", "expected {KIND: MODEL, ...} with one of bilm as KIND"),

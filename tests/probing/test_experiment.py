@@ -158,7 +158,7 @@ def test_a_damaged_prediction_file_is_made_again(document: dict[str, Any], tmp_p
         path.write_bytes(path.read_bytes()[:100] if content is None else content)
     with np.load(sorted((folder / "predictions").iterdir())[5]) as archive:
         arrays = {name: archive[name] for name in archive.files}
-    arrays["test"] = arrays["test"][:-1]
+    arrays["test.labels"] = arrays["test.labels"][:-1]
     np.savez(sorted((folder / "predictions").iterdir())[5], **arrays)
     run(document, tmp_path)
     assert (folder / "results.csv").read_bytes() == before

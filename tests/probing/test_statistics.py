@@ -5,7 +5,7 @@ import pytest
 from numpy.typing import NDArray
 
 from probing import statistics
-from probing.statistics import bootstrap_interval, bootstrap_intervals
+from probing.statistics import bootstrap_interval, bootstrap_intervals, macro_intervals, paired_difference
 
 
 def clustered(rng: np.random.Generator, n_sentences: int = 40) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
@@ -109,3 +109,58 @@ def test_what_is_no_boolean_or_does_not_fit_is_refused() -> None:
         bootstrap_interval(np.array([True]), np.array([0]), confidence=95)
     with pytest.raises(ValueError, match="samples=0"):
         bootstrap_interval(np.array([True]), np.array([0]), samples=0)
+
+
+def test_a_paired_difference_is_the_difference_of_the_accuracies_with_both_tests() -> None:
+    first = np.array([True] * 9 + [False] + [True] * 10)
+    second = np.array([False] * 9 + [True] + [True] * 10)
+    found = paired_difference(first, second, np.arange(20))
+    assert found.value == pytest.approx(0.4)
+    assert found.mcnemar_p == pytest.approx(2 * 11 / 1024)  # at most 1 of 10 discordant examples, twice
+    assert 0 < found.low < 0.4 < found.high
+    assert found.p < 0.05
+
+
+def test_equal_systems_differ_by_nothing() -> None:
+    right = np.array([True, False, True, True])
+    assert paired_difference(right, right, np.arange(4)) == (0, 0, 0, 1, 1)
+
+
+def test_a_paired_difference_changes_its_sign_with_the_order() -> None:
+    generator = np.random.default_rng(3)
+    first, second = generator.random((2, 300)) < [[0.8], [0.7]]
+    sentence = generator.integers(60, size=300)
+    there, back = paired_difference(first, second, sentence), paired_difference(second, first, sentence)
+    assert (there.value, there.low, there.high) == pytest.approx((-back.value, -back.high, -back.low))
+    assert there.p == back.p and there.mcnemar_p == back.mcnemar_p
+
+
+def test_examples_of_one_sentence_widen_the_paired_interval() -> None:
+    first, second = np.repeat(np.random.default_rng(0).random((2, 100)) < [[0.8], [0.6]], 10, axis=1)
+    clustered = paired_difference(first, second, np.repeat(np.arange(100), 10))
+    independent = paired_difference(first, second, np.arange(1000))
+    assert (clustered.high - clustered.low) > 2.5 * (independent.high - independent.low)  # about the root of 10
+    assert clustered.p > independent.p
+
+
+def test_paired_intervals_cover_the_true_difference_and_no_difference_is_rarely_rejected() -> None:
+    """300 simulated test sets of 150 sentences; of 95 % intervals some 285 should cover, at most 24 of 300 reject."""
+    generator = np.random.default_rng(7)
+    covered = rejected = 0
+    for _ in range(300):
+        sentence = np.repeat(np.arange(150), generator.integers(1, 12, size=150))
+        ease = np.repeat(generator.beta(4, 2, size=150), np.bincount(sentence))
+        first, second = generator.random((2, len(sentence))) < [np.minimum(ease + 0.05, 1), ease]
+        third = generator.random(len(sentence)) < ease
+        true = np.minimum(ease + 0.05, 1).mean() - ease.mean()
+        found = paired_difference(first, second, sentence, samples=400)
+        covered += found.low <= true <= found.high
+        rejected += paired_difference(second, third, sentence, samples=400).p < 0.05
+    assert 274 <= covered <= 296
+    assert 4 <= rejected <= 27
+
+
+def test_a_macro_interval_counts_each_group_the_same() -> None:
+    group = np.array(["big"] * 90 + ["small"] * 10)
+    right = np.array([True] * 90 + [False] * 10)
+    assert macro_intervals(right[np.newaxis], np.arange(100), group).tolist() == [[0.5, 0.5]]

@@ -7,6 +7,7 @@ import pytest
 
 from probing.corpora.registry import (
     CORPORA,
+    DICTIONARY,
     FORMATS,
     SPLITS,
     corpus_files,
@@ -54,14 +55,25 @@ def test_the_folder_is_the_users_data_directory_where_probing_data_is_empty_or_m
 
 
 @pytest.mark.parametrize("name", CORPORA)
-def test_every_registered_corpus_has_a_reader_three_splits_a_licence_and_a_public_source(name: str) -> None:
+def test_every_registered_corpus_has_a_reader_splits_a_licence_and_a_public_source(name: str) -> None:
     corpus = CORPORA[name]
     assert corpus.name == name
-    assert corpus.format in FORMATS
-    assert tuple(corpus.files) == SPLITS
+    assert corpus.format in (*FORMATS, DICTIONARY)
+    assert corpus.files
     assert all(Path(file).parts[0] == name for file in corpus.files.values())
     assert corpus.licence and corpus.description and corpus.size
-    assert corpus.source.startswith("https://")
+    assert corpus.source.startswith(("https://", "http://"))
+
+
+def test_treebanks_have_three_splits_and_other_corpora_those_that_they_were_published_with() -> None:
+    assert {name: tuple(corpus.files) for name, corpus in CORPORA.items()} == {
+        "ud-english-ewt": SPLITS,
+        "wsj-sample": SPLITS,
+        "semcor3.0": ("train",),
+        "wsd-evaluation-framework": ("senseval2", "senseval3", "semeval2007", "semeval2013", "semeval2015"),
+        "coarsewsd-20": ("train", "test"),
+        "wordnet-3.0": ("index",),
+    }
 
 
 def test_an_unknown_name_offers_the_nearest_names() -> None:
@@ -94,6 +106,38 @@ def test_a_registered_corpus_lies_in_the_folder_under_its_name(tmp_path: Path, m
         (tmp_path / "wsj-sample" / f"wsj-sample-{split}.conllu").write_text(conllu(f"{split} !"), encoding="utf-8")
     assert corpus_files("wsj-sample")["dev"] == tmp_path / "wsj-sample" / "wsj-sample-dev.conllu"
     assert [sentence.tokens for sentence in load_split("wsj-sample", "dev")] == [("dev", "!")]
+
+
+def test_a_split_may_be_a_folder_that_holds_several(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PROBING_DATA", str(tmp_path))
+    noun = tmp_path / "coarsewsd-20" / "bank"
+    noun.mkdir(parents=True)
+    (noun / "classes_map.txt").write_text('{"0": "bank_money"}', encoding="utf-8")
+    for split in ("train", "test"):
+        (noun / f"{split}.data.txt").write_text(f"1\t{split} bank\n", encoding="utf-8")
+        (noun / f"{split}.gold.txt").write_text("0\n", encoding="utf-8")
+    assert [sentence.tokens for sentence in load_split("coarsewsd-20", "test")] == [("test", "bank")]
+    assert corpus_files("coarsewsd-20")["train"] == tmp_path / "coarsewsd-20"
+
+
+def test_a_dictionary_has_a_file_but_no_sentences(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PROBING_DATA", str(tmp_path))
+    with pytest.raises(CorpusError, match=r"^corpus 'wordnet-3\.0': there is no index file .*\nGet it from https://"):
+        corpus_files("wordnet-3.0")
+    (tmp_path / "wordnet-3.0").mkdir()
+    (tmp_path / "wordnet-3.0" / "index.sense").write_text("", encoding="utf-8")
+    assert corpus_files("wordnet-3.0") == {"index": tmp_path / "wordnet-3.0" / "index.sense"}
+    with pytest.raises(CorpusError, match=r"^'wordnet-3\.0' is a dictionary and has no sentences: .* inventory$"):
+        load_split("wordnet-3.0", "index")
+
+
+def test_a_users_own_file_is_read_by_its_name(tmp_path: Path, own_files: dict[str, str]) -> None:
+    path = tmp_path / "mine.data.xml"
+    path.write_text('<corpus><sentence><instance id="i">Rain</instance></sentence></corpus>', encoding="utf-8")
+    (tmp_path / "mine.gold.key.txt").write_text("i rain%1:19:00::\n", encoding="utf-8")
+    corpus = own_files | {"dev": str(path)}
+    assert load_split(corpus, "dev")[0].columns["senses"] == ("rain%1:19:00::",)
+    assert load_split(corpus, "test")[0].columns["upos"] == ("_", "_")
 
 
 def test_a_users_own_files_are_a_corpus(own_files: dict[str, str]) -> None:
@@ -143,5 +187,5 @@ def test_ewt_train_shares_94_sentences_with_test_and_68_with_dev_P43(
 @pytest.mark.real_data
 def test_every_registered_file_is_where_the_registry_says(data_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PROBING_DATA", str(data_dir))
-    for name in CORPORA:
-        assert set(corpus_files(name)) == set(SPLITS)
+    for name, corpus in CORPORA.items():
+        assert set(corpus_files(name)) == set(corpus.files)

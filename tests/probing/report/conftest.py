@@ -78,6 +78,7 @@ probes:
         "data": {
             "pos-upos": {
                 "corpus": "toy-corpus",
+                "n_labels": 2,
                 "labels": ["NOUN", "VERB"],
                 "splits": {"train": split | {"examples": 9000}, "dev": split, "test": split},
                 "labels_not_in_train": {"dev": {}, "test": {"SYM": 3, "X": 1}},

@@ -44,11 +44,11 @@ def test_the_reading_names_the_best_single_layer_beside_its_lower_bounds(report:
     reading = section(report(folder), "pos-upos on toy-corpus").split("\n\n")[0]
     assert reading == (
         "A linear probe read universal parts of speech from each view of each frozen network. "
-        "Of the single layers of net, layer 1 (LSTM 1) has the highest test accuracy: 95.00 % [94.60, 95.50]; "
+        "Of the single layers of net, layer 1 (LSTM 1) has the highest test score: 95.00 % [94.60, 95.50]; "
         "layer 0 has 88.00 % [87.60, 88.50], and the same network untrained has at most 88.50 % as the mean of 3 seeds "
         "(88.00–89.00), at layer 1. "
         "Without any vectors, type majority has 86.00 % [85.60, 86.50] and majority class has 40.00 % [39.60, 40.50]. "
-        "Which layers differ by more than chance is not said here: it takes a paired test."
+        "Whether two layers differ by more than chance is what a claim's paired difference tells."
     )
 
 
@@ -59,13 +59,13 @@ def test_layers_that_share_the_highest_accuracy_are_both_named(
     best = (rows["encoder"] == "net") & (rows["view"] == "1") & (rows["metric"] == "accuracy")
     rows.loc[tied, "value"] = rows.loc[best, "value"].to_numpy()
     write_rows(rows, folder / "results.csv")
-    assert "layer 1 (LSTM 1) and layer 2 (LSTM 2) have equally the highest test accuracy" in report(folder)
+    assert "layer 1 (LSTM 1) and layer 2 (LSTM 2) have equally the highest test score" in report(folder)
 
 
 def test_an_experiment_without_trained_networks_says_so(report: Report, folder: Path, rows: pd.DataFrame) -> None:
     write_rows(rows[rows["encoder"] != "net"], folder / "results.csv")
     text = report(folder)
-    assert f"Of the single layers of net{UNTRAINED}, layer 1 (LSTM 1) has the highest test accuracy" in text
+    assert f"Of the single layers of net{UNTRAINED}, layer 1 (LSTM 1) has the highest test score" in text
     assert "There is no trained network in this experiment." in text
 
 
@@ -90,7 +90,8 @@ def test_two_tasks_have_a_section_and_figures_each(report: Report, folder: Path,
     write_rows(both, folder / "results.csv")
     text = report(folder)
     assert text.index("## pos-upos on toy-corpus") < text.index("## pos-xpos on toy-corpus")
-    assert text.count("](figures/") == 4 + 4
+    assert text.count("](figures/") == 4 + 4 + 2  # and the two side by side
+    assert text.index("figures/layers.png") < text.index("## pos-upos on toy-corpus")
     assert "(figures/pos-xpos-toy-corpus-linear-layers.png)" in text
 
 
@@ -99,8 +100,11 @@ def test_the_data_are_told_with_labels_that_train_lacks_and_sentences_that_train
 ) -> None:
     data = section(report(folder), "Data")
     assert "| pos-upos | toy-corpus | train | 100 | 9,000 | `0123456789ab` |" in data
-    assert "test: labels that train lacks: SYM (3), X (1). Their examples are counted, and count as wrong." in data
-    assert "dev: labels that train lacks: none." in data
+    assert (
+        "test: 4 examples have a label that train lacks; they are counted, and a probe that can only answer what it "
+        "has seen reaches at most 99.80 %: SYM (3), X (1)." in data
+    )
+    assert "dev: no example has a label that train lacks." in data
     assert "test: 2 of 100 sentences also stand in train." in data
 
 

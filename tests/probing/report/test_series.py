@@ -3,6 +3,7 @@ import pandas as pd
 import pytest
 
 from probing.report.series import (
+    Panel,
     Series,
     accuracy_series,
     baseline_levels,
@@ -47,13 +48,13 @@ def test_the_axis_reaches_over_intervals_and_the_baselines_near_them() -> None:
 def test_the_axis_does_not_go_below_nothing_and_then_the_footnote_says_nothing_of_its_start() -> None:
     low, high = [series(0.012, 0.1)], [series(0.8, 0.9)]
     assert vertical_limits(low, {})[0] == 0
-    assert "start at 0" not in footnote("toy, test", {"all": low}, {"all": {}}, 0.95)
-    assert "start at 0" in footnote("toy, test", {"all": high}, {"all": {}}, 0.95)
+    assert "start at 0" not in footnote("toy, test", [Panel("all", "%", low, {})], 0.95)
+    assert "start at 0" in footnote("toy, test", [Panel("all", "%", high, {})], 0.95)
 
 
 def test_a_footnote_explains_nothing_that_is_not_in_the_figure() -> None:
     bare = [Series("net", 0, {"0": Measured(0.5, np.nan, np.nan, 10, 1)})]
-    said = footnote("toy, test", {"all": bare}, {"all": {}}, 0.95)
+    said = footnote("toy, test", [Panel("all", "%", bare, {})], 0.95)
     assert said == "toy, test, n = 10 examples. The vertical axis does not start at 0."
 
 

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from probing.corpora import CorpusError
-from probing.tasks import PosTask, TaskError, subsets
+from probing.tasks import PosTask, TaskError
+from tests.probing import toy_senses
 from tests.probing.toy import write_treebank
 
 
@@ -36,7 +37,7 @@ def test_subsets_are_forms_with_several_labels_in_train_and_forms_that_train_lac
         (tmp_path / f"{split}.conllu").write_text(text, encoding="utf-8")
         files[split] = str(tmp_path / f"{split}.conllu")
     splits = PosTask(corpus=files).load()
-    found = subsets(splits["train"], splits["test"])
+    found = PosTask(corpus=files).subsets(splits["train"], splits["test"])
     assert found["all"].tolist() == [True, True, True]
     assert found["ambiguous"].tolist() == [True, False, False]
     assert found["unseen"].tolist() == [False, True, False]  # forms are case-sensitive
@@ -69,9 +70,16 @@ def test_hashes_tell_other_words_other_spans_and_other_labels_apart(tmp_path: Pa
 
 @pytest.mark.real_data
 def test_ewt_has_the_published_share_of_ambiguous_and_unseen_word_forms(data_dir: Path) -> None:
-    splits = PosTask(corpus="ud-english-ewt").load()
-    shares = {name: np.mean(members) for name, members in subsets(splits["train"], splits["dev"]).items()}
+    task = PosTask(corpus="ud-english-ewt")
+    splits = task.load()
+    shares = {name: np.mean(members) for name, members in task.subsets(splits["train"], splits["dev"]).items()}
     assert 100 * shares["ambiguous"] == pytest.approx(53.7, abs=0.05)
     assert 100 * shares["unseen"] == pytest.approx(100 - 91.70, abs=0.005)
-    unseen_in_test = np.mean(subsets(splits["train"], splits["test"])["unseen"])
+    unseen_in_test = np.mean(task.subsets(splits["train"], splits["test"])["unseen"])
     assert 100 * unseen_in_test == pytest.approx(100 - 90.87, abs=0.005)
+
+
+def test_a_file_without_the_column_is_refused_by_name(tmp_path: Path) -> None:
+    files = toy_senses.write_senses(tmp_path)
+    with pytest.raises(TaskError, match=r"train\.data\.xml:\d+ .*: this file has no upos"):
+        PosTask(corpus=files).load()
