@@ -55,14 +55,14 @@ def train(
 ) -> None:
     """Train a biLM on text, or train one further on a text of your own.
 
-    Four things have to stand in CONFIG: name, out (the folder to write), text.train (a pattern such as text/*.txt.gz: one
-    sentence a line, words separated by single spaces) and stop (epochs, words or minutes); besides, either network (its
+    Four things have to stand in CONFIG: name, out (the folder to write), text.train (a pattern such as text/*.txt.gz:
+    one sentence a line, words separated by single spaces) and stop (epochs, words or minutes); besides, either network (its
     shape; random weights) or start (a shipped name, a model folder, or released weights: train those further).
     A key that is not known is an error that offers the nearest.
 
     The folder gets model/ at the end, which `bilm evaluate` and `bilm embed` read; best/, the model with the lowest
-    validation perplexity so far (with text.valid); metrics.csv; and the checkpoint. The losses on the screen are those of a
-    sampled softmax: they fall, but only a validation perplexity says how good the model is.
+    validation perplexity so far (with text.valid); metrics.csv; and the checkpoint. The losses on the screen are those
+    of a sampled softmax: they fall, but only a validation perplexity says how good the model is.
 
     Ctrl-C saves and stops; --resume goes on, and ends with the same bytes as a run that was never stopped.
 
@@ -87,8 +87,8 @@ def evaluate(
 ) -> None:
     """Tell the exact perplexity of a text: how many words the model hesitates between, in each direction.
 
-    Lower is better; a model that knew nothing would have the size of its vocabulary. Forward, each word is predicted from
-    those before it in its sentence; backward, from those after it. Every sentence starts from the zero state.
+    Lower is better; a model that knew nothing would have the size of its vocabulary. Forward, each word is predicted
+    from those before it in its sentence; backward, from those after it. Every sentence starts from the zero state.
 
     Words that are not in the vocabulary count as <UNK>, which is easier than the word itself, so compare perplexities
     between equal vocabularies only. The second row leaves them out.
@@ -117,7 +117,7 @@ def score(model: _Model, text: _Text, batch_size: _BatchSize = 64, device: _Devi
 
     "forward" has one number a word and one for the sentence's end; "backward" one for the sentence's start and one a
     word; "known" says which words are in the vocabulary (the others are scored as <UNK>). Blank lines are passed over;
-    "line" counts them. A direction's perplexity is exp(-the mean of all its numbers): the one that `bilm evaluate` prints.
+    "line" counts them. A direction's perplexity is exp(-the mean of all its numbers): what `bilm evaluate` prints.
 
     Example: bilm score runs/tiny/model runs/grammar/valid.txt > scores.jsonl
     """

@@ -81,8 +81,8 @@ def _claims_section(inputs: Inputs) -> Iterator[str]:
     yield markdown_table([*header, "p", "McNemar p", "n"], lines, text_columns=3)
     yield (
         "Test scores in %. A claim is supported where the whole interval of the paired difference lies above 0, "
-        "refuted where it lies below, else undecided. Sentences are resampled, for both layers at once; McNemar's test, "
-        "beside it, takes examples as independent. No correction for the number of claims is made."
+        "refuted where it lies below, else undecided. Sentences are resampled, for both layers at once; McNemar's "
+        "test, beside it, takes examples as independent. No correction for the number of claims is made."
     )
 
 
