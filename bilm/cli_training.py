@@ -55,14 +55,13 @@ def train(
 ) -> None:
     """Train a biLM on text, or train one further on a text of your own.
 
-    Four things have to stand in CONFIG: name, out (the folder to write), text.train (a pattern such as text/*.txt.gz:
-    one sentence a line, words separated by single spaces) and stop (epochs, words or minutes); besides, either network (its
-    shape; random weights) or start (a shipped name, a model folder, or released weights: train those further).
-    A key that is not known is an error that offers the nearest.
+    CONFIG needs name, out (the folder to write), text.train (a pattern such as text/*.txt.gz: one sentence a line,
+    words separated by single spaces), stop (epochs, words or minutes), and either network (a shape, for random weights)
+    or start (a shipped name, a model folder or released weights, to train those further).
 
     The folder gets model/ at the end, which `bilm evaluate` and `bilm embed` read; best/, the model with the lowest
-    validation perplexity so far (with text.valid); metrics.csv; and the checkpoint. The losses on the screen are those
-    of a sampled softmax: they fall, but only a validation perplexity says how good the model is.
+    validation perplexity so far (where there is text.valid); metrics.csv; and the checkpoint. The losses on the screen
+    are those of a sampled softmax: they fall, but only the validation perplexity says how good the model is.
 
     Ctrl-C saves and stops; --resume goes on, and ends with the same bytes as a run that was never stopped.
 
@@ -72,6 +71,8 @@ def train(
 
     Example: bilm train experiments/bilm/my-text.yaml -o start=small-en -o 'text.train=my/*.txt' -o text.valid=null
     """
+    if allow_changes and not resume:
+        raise typer.BadParameter("it says how to go on, so it needs --resume beside it", param_hint="--allow-changes")
     model = training.train(read_training_config(config, override or []), resume=resume, allow_changes=allow_changes)
     console.console.print(f"{model}: the trained model")
 
@@ -117,7 +118,7 @@ def score(model: _Model, text: _Text, batch_size: _BatchSize = 64, device: _Devi
 
     "forward" has one number a word and one for the sentence's end; "backward" one for the sentence's start and one a
     word; "known" says which words are in the vocabulary (the others are scored as <UNK>). Blank lines are passed over;
-    "line" counts them. A direction's perplexity is exp(-the mean of all its numbers): what `bilm evaluate` prints.
+    "line" counts them. A direction's perplexity, as `bilm evaluate` prints it, is exp(-mean) of all its numbers.
 
     Example: bilm score runs/tiny/model runs/grammar/valid.txt > scores.jsonl
     """

@@ -1,5 +1,6 @@
 """What the two command lines share: errors without tracebacks, messages on standard error, progress bars."""
 
+import inspect
 import logging
 import signal
 import sys
@@ -48,6 +49,8 @@ def run(app: typer.Typer, when_stopped: str = "stopped; nothing half-written is 
     """
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, _stop)
+    for command in app.registered_commands:
+        command.help = _paragraphs(inspect.getdoc(command.callback) or "")
     arguments = sys.argv[1:]
     debug = "--debug" in arguments
     if console.is_terminal:
@@ -87,6 +90,11 @@ def track(items: Iterable[_Item], description: str, total: int | None) -> Iterat
     """Pass items on and show how many of `total` (None: not known) have gone by."""
     with progress_bar() as progress:
         yield from progress.track(items, total=total, description=description)
+
+
+def _paragraphs(text: str) -> str:
+    """Let a docstring's paragraphs flow: typer would break lines where the source does, whatever the screen's width."""
+    return "\n\n".join(" ".join(paragraph.split()) for paragraph in text.split("\n\n"))
 
 
 def _stop(number: int, frame: FrameType | None) -> None:

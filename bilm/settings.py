@@ -179,6 +179,8 @@ def _explain(error: ValidationError) -> str:
     """Say the first fault: the key, what is wrong, and what is allowed."""
     fault = error.errors(include_url=False)[0]
     key = ".".join(str(part) for part in fault["loc"])
-    message = "is missing" if fault["type"] == "missing" else fault["msg"].removeprefix("Value error, ")
+    # Of pydantic's own messages, those that would speak of classes, and those that are too short to be understood.
+    own = {"missing": "is missing", "model_type": f"expected keys and values, not {fault['input']!r}"}
+    message = own.get(fault["type"], fault["msg"].removeprefix("Value error, "))
     more = f" (and {error.error_count() - 1} more)" if error.error_count() > 1 else ""
     return f"{key}: {message}{more}" if key else f"{message}{more}"

@@ -87,6 +87,8 @@ def read_progress(path: Path) -> dict[str, Any]:
     CheckpointError
         If the file is missing or damaged.
     """
+    if not path.exists():
+        raise CheckpointError(f"{path}: no checkpoint to go on from: there is no such file (start without --resume)")
     try:
         with safe_open(path, framework="pt") as file:
             progress: dict[str, Any] = json.loads(file.metadata()["progress"])

@@ -81,7 +81,9 @@ def _network(value: Any) -> Any:
     if value is None or isinstance(value, NetworkConfig) or (isinstance(value, str) and value in ARCHITECTURES):
         return value
     shapes = ", ".join(ARCHITECTURES)
-    raise ValueError(f"a network is a section with char_cnn and lstm, or one of {shapes}, not {value!r}")
+    raise ValueError(
+        f"a network is a section with char_cnn and lstm, or one of {shapes}, not {value!r} (weights to go on from: start)"
+    )
 
 
 class OptimizerConfig(Section):

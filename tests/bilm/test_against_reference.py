@@ -66,7 +66,8 @@ def assert_close(
     found: np.ndarray[Any, Any], expected: np.ndarray[Any, Any], precision: torch.dtype = torch.float32
 ) -> None:
     assert found.shape == expected.shape
-    np.testing.assert_allclose(found, expected, rtol=0, atol=TOLERANCE[precision])
+    # With random weights values go up to 5: what rounding is allowed grows with them.
+    np.testing.assert_allclose(found, expected, rtol=TOLERANCE[precision] / 2, atol=TOLERANCE[precision])
 
 
 def assert_equal_states(state: BiLMState, expected: Sequence[reference.State], precision: torch.dtype) -> None:
