@@ -1,6 +1,7 @@
 """The commands `bilm train`, `bilm evaluate` and `bilm score`; `bilm.cli` registers them."""
 
 import json
+from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
@@ -123,17 +124,18 @@ def score(model: _Model, text: _Text, batch_size: _BatchSize = 64, device: _Devi
     Example: bilm score runs/tiny/model runs/grammar/valid.txt > scores.jsonl
     """
     network = load_model(model).to(usable_device(device))
-    lines = ((number, words) for number, words in enumerate(read_sentences(text), start=1) if words)
-    numbers: list[tuple[int, list[str]]] = []
+    lines: deque[tuple[int, list[str]]] = deque()
 
-    def remember() -> Iterator[list[str]]:
-        for line in lines:
-            numbers.append(line)
-            yield line[1]
+    def sentences() -> Iterator[list[str]]:
+        for number, words in enumerate(read_sentences(text), start=1):
+            if words:
+                lines.append((number, words))
+                yield words
 
     with _progress(text) as advance:
-        for scores in evaluation.score(network, remember(), batch_size=batch_size, on_batch=advance):
-            line, words = numbers.pop(0)
+        scores = None
+        for scores in evaluation.score(network, sentences(), batch_size=batch_size, on_batch=advance):
+            line, words = lines.popleft()
             typer.echo(
                 json.dumps(
                     {
@@ -146,6 +148,8 @@ def score(model: _Model, text: _Text, batch_size: _BatchSize = 64, device: _Devi
                     ensure_ascii=False,
                 )
             )
+    if scores is None:
+        console.console.print(f"{text}: no sentence to score")
 
 
 def _sentences(text: Path) -> Iterator[list[str]]:

@@ -97,7 +97,8 @@ class Reports:
 
     def _line(self, values: dict[str, Any], left: float | None) -> str:
         now = time.monotonic()
-        parts = [f"step {values['step']:,}", f"{values['words'] / 1e6:.2f} M words", f"rate {values['rate']:.2g}"]
+        words = f"{values['words'] / 1e6:.2f} M" if values["words"] >= 1e6 else f"{values['words']:,}"
+        parts = [f"step {values['step']:,}", f"{words} words", f"rate {values['rate']:.2g}"]
         if values["forward_sampled_loss"] is not None:
             parts.append(f"loss {values['forward_sampled_loss']:.3f} fwd {values['backward_sampled_loss']:.3f} bwd")
         if values["valid_forward_perplexity"] is not None:

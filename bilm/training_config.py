@@ -82,7 +82,8 @@ def _network(value: Any) -> Any:
         return value
     shapes = ", ".join(ARCHITECTURES)
     raise ValueError(
-        f"a network is a section with char_cnn and lstm, or one of {shapes}, not {value!r} (weights to go on from: start)"
+        f"a network is a section with char_cnn and lstm, or one of {shapes}, not {value!r}; weights to go on from are "
+        "named by start"
     )
 
 
