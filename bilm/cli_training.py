@@ -133,7 +133,7 @@ def score(model: _Model, text: _Text, batch_size: _BatchSize = 64, device: _Devi
                 yield words
 
     with _progress(text) as advance:
-        scores = None
+        scores: evaluation.SentenceScore | None = None
         for scores in evaluation.score(network, sentences(), batch_size=batch_size, on_batch=advance):
             line, words = lines.popleft()
             typer.echo(

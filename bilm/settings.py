@@ -179,8 +179,12 @@ def _explain(error: ValidationError) -> str:
     """Say the first fault: the key, what is wrong, and what is allowed."""
     fault = error.errors(include_url=False)[0]
     key = ".".join(str(part) for part in fault["loc"])
-    # Of pydantic's own messages, those that would speak of classes, and those that are too short to be understood.
-    own = {"missing": "is missing", "model_type": f"expected keys and values, not {fault['input']!r}"}
-    message = own.get(fault["type"], fault["msg"].removeprefix("Value error, "))
+    message = fault["msg"].removeprefix("Value error, ")
+    if fault["type"] == "missing":
+        message = "is missing"
+    elif fault["type"] == "model_type":  # pydantic's words would name a class
+        message = f"expected keys and values, not {fault['input']!r}"
+    elif fault["type"].endswith("_type"):  # YAML reads `on` as true: only the value tells what happened
+        message += f", not {repr(fault['input'])[:80]}"
     more = f" (and {error.error_count() - 1} more)" if error.error_count() > 1 else ""
     return f"{key}: {message}{more}" if key else f"{message}{more}"

@@ -2,6 +2,7 @@
 
 import json
 import math
+from itertools import pairwise
 from pathlib import Path
 from subprocess import CompletedProcess
 
@@ -95,3 +96,39 @@ def test_train_names_file_and_key_of_a_wrong_configuration(tmp_path: Path) -> No
     run = bilm("train", path, "-o", "stopp.words=600")
     assert run.returncode == 1
     assert "run.yaml: stopp: unknown key; did you mean stop?" in run.stderr
+
+
+def test_allow_changes_alone_is_wrong_usage(tmp_path: Path) -> None:
+    path = tmp_path / "run.yaml"
+    path.write_text(json.dumps(toy_values(tmp_path)), encoding="utf-8")
+    run = bilm("train", path, "--allow-changes")
+    assert run.returncode == 2 and "--resume" in run.stderr
+
+
+def test_a_text_without_a_sentence_and_a_device_that_is_not_here_are_told(model: Path, tmp_path: Path) -> None:
+    empty = write_text(tmp_path / "empty.txt", [[]])
+    run = bilm("evaluate", model, empty)
+    assert run.returncode == 1 and "no sentence to score" in run.stderr
+    run = bilm("score", model, empty)
+    assert (run.returncode, run.stdout) == (0, "") and "no sentence to score" in run.stderr
+    run = bilm("evaluate", model, empty, "--device", "gpu")
+    assert run.returncode == 1 and "device 'gpu' cannot be used here" in run.stderr
+
+
+def test_a_line_of_fifty_thousand_words_is_scored(model: Path, tmp_path: Path) -> None:
+    text = write_text(tmp_path / "long.txt", [["a", "goose"] * 25_000])
+    run = bilm("evaluate", model, text, "--json")
+    assert json.loads(run.stdout)["n_words"] == 50_000
+
+
+@pytest.mark.parametrize("command", ["train", "evaluate", "score"])
+def test_help_has_an_example_and_paragraphs_that_fill_the_screen(command: str) -> None:
+    run = bilm(command, "--help")
+    assert f"Example: bilm {command}" in run.stdout
+    body = [line.strip() for line in run.stdout.split("╭")[0].splitlines()]
+    broken = [
+        (line, after)
+        for line, after in pairwise(body)
+        if line and after and len(line) + 1 + len(after.split()[0]) < 190
+    ]
+    assert not broken

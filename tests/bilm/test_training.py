@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 
 from bilm.checkpoint import load_model
+from bilm.errors import UserError
 from bilm.evaluation import NoOutputLayerError, evaluate
 from bilm.official import save_official
 from bilm.text import TextError
@@ -299,7 +300,89 @@ def test_fine_tuning_a_released_model_makes_an_output_layer_and_has_no_perplexit
     assert result.mean < 0.7 * untrained.mean
 
 
+def test_going_on_from_a_half_precision_model_starts_at_the_perplexity_that_evaluate_prints(tmp_path: Path) -> None:
+    first = train(toy_config(tmp_path, half_precision_output=True))
+    for folder in (tmp_path / "on", tmp_path / "never better"):
+        write_text(folder / "text.txt", grammar(300))
+        write_text(folder / "valid.txt", grammar(60, seed=2))
+    ended = train(toy_config(tmp_path / "on", network=None, start=str(first)))
+    before, after = (evaluate(load_model(model), grammar(60, seed=2)) for model in (first, ended))
+    rows = metrics(tmp_path / "on")
+    assert (rows[0]["step"], rows[0]["words"], rows[0]["forward_sampled_loss"]) == ("0", "0", "")
+    assert float(rows[0]["valid_forward_perplexity"]) == pytest.approx(before.forward, rel=1e-6)
+    assert float(rows[0]["valid_backward_perplexity"]) == pytest.approx(before.backward, rel=1e-6)
+    assert after.mean < before.mean
+    old, new = load_model(first), load_model(ended)
+    assert old.vocabulary is not None and new.vocabulary is not None and old.vocabulary.words == new.vocabulary.words
+    # The best model is never worse than the one that training started from.
+    bad = toy_config(
+        tmp_path / "never better", network=None, start=str(first), optimizer={"rate": 1.0, "warmup_steps": 0}
+    )
+    train(bad)
+    assert load_model(tmp_path / "never better/run/best").fingerprint() == old.fingerprint()
+
+
 # ---- bad input
+
+
+def test_a_run_writes_over_nothing_that_is_not_a_runs(tmp_path: Path) -> None:
+    for name in ("config.yaml", "metrics.csv", "vocab.txt"):
+        folder = tmp_path / name
+        write_text(folder / "run" / name, [["mine"]])
+        with pytest.raises(TrainingError, match=rf"{name}: is not from a training run and would be lost"):
+            train(toy_config(folder))
+        assert (folder / "run" / name).read_text(encoding="utf-8") == "mine\n"
+    (tmp_path / "file").touch()
+    with pytest.raises(TrainingError, match="is a file; out is the folder"):
+        train(toy_config(tmp_path, out=str(tmp_path / "file")))
+
+
+def test_a_run_that_was_killed_before_its_first_checkpoint_starts_again_in_its_folder(tmp_path: Path) -> None:
+    train(toy_config(tmp_path))
+    train(toy_config(tmp_path / "other"))
+    (tmp_path / "run/checkpoint.safetensors").unlink()
+    train(toy_config(tmp_path))
+    assert same_files(tmp_path, tmp_path / "other")
+
+
+@pytest.mark.parametrize(
+    ("sections", "key"),
+    [
+        (
+            {"network": {**NETWORK, "lstm": {"dim": 32, "projection_dim": 8, "n_layers": 2}}},
+            "network.lstm.cell_clip: 3.0 -> None",
+        ),
+        ({"optimizer": {"name": "adagrad"}}, "optimizer.name: 'adamw' -> 'adagrad'"),
+        ({"text": {"regime": "stream"}}, "text.regime: 'sentences' -> 'stream'"),
+    ],
+)
+def test_what_does_not_fit_the_checkpoint_cannot_be_changed_at_all(
+    tmp_path: Path, sections: dict[str, Any], key: str
+) -> None:
+    train(toy_config(tmp_path, stop={"words": 300}))
+    with pytest.raises(TrainingError, match=f"does not fit this one: {key}"):
+        train(toy_config(tmp_path, **sections), resume=True, allow_changes=True)
+
+
+def test_text_without_a_sentence_is_named(tmp_path: Path) -> None:
+    paths = [write_text(tmp_path / "a.txt", []), write_text(tmp_path / "b.txt", [[], []])]
+    stops: list[dict[str, int | None]] = [{"words": 100}, {"words": None, "epochs": 2}]
+    for stop in stops:
+        with pytest.raises(TextError, match=r"no sentence in .*a\.txt, .*b\.txt"):
+            train(toy_config(tmp_path, text={"train": [str(path) for path in paths]}, stop=stop))
+
+
+def test_tensorboard_is_missed_before_anything_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("bilm.reports.find_spec", lambda name: None)
+    with pytest.raises(UserError, match="pip install tensorboard"):
+        train(toy_config(tmp_path, report={"tensorboard": True}))
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_run_that_may_last_so_many_minutes_ends_and_says_so_by_its_checkpoint(tmp_path: Path) -> None:
+    train(toy_config(tmp_path, stop={"words": None, "minutes": 0.01}))
+    minutes = read_progress(tmp_path / "run/checkpoint.safetensors")["progress"]["minutes"]
+    assert 0.01 <= minutes < 1
 
 
 def test_a_loss_that_is_not_finite_stops_and_keeps_the_last_checkpoint_L41(tmp_path: Path) -> None:
