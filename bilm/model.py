@@ -6,10 +6,13 @@ What it remembers between sentences is passed in and returned, never kept: the s
 
 import hashlib
 import json
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from bilm.characters import boundary_ids
@@ -18,6 +21,9 @@ from bilm.lstm import LSTMStack, LSTMState
 from bilm.softmax import OutputLayer
 from bilm.token_encoder import TokenEncoder
 from bilm.vocabulary import Vocabulary
+
+if TYPE_CHECKING:
+    from bilm.embedder import StatePolicy
 
 
 class BiLMState(NamedTuple):
@@ -120,6 +126,31 @@ class BiLM(nn.Module):
         from bilm.checkpoint import load_model  # the file formats build on this module
 
         return load_model(model)
+
+    def embed(
+        self, sentences: Iterable[Sequence[str]], *, state: "StatePolicy" = "reset"
+    ) -> list[NDArray[np.float32]]:
+        """Represent sentences of words; `bilm.Embedder` does so for more than fit into memory.
+
+        Parameters
+        ----------
+        sentences : iterable of sequences of str
+            Words; a sentence may be empty.
+        state : {"reset", "carry", "warm"}
+            What a sentence starts from; see `bilm.Embedder`.
+
+        Returns
+        -------
+        list of float32 arrays, shape (n_layers + 1, n_tokens, 2 * projection_dim)
+            One for each sentence: layer 0 is the token encoder's.
+        """
+        from bilm.embedder import Embedder  # it builds on this module
+
+        training = self.training
+        try:
+            return list(Embedder(self, state=state, device=self.device).embed(sentences))
+        finally:
+            self.train(training)
 
     def save_pretrained(self, folder: str | Path) -> None:
         """Write a native folder: config.json, model.safetensors, and vocab.txt where there is an output layer."""

@@ -4,6 +4,7 @@ The line names the file (or the override), the key and what is allowed there. Th
 `bilm.training_config` for a training run, `probing.config` for an experiment.
 """
 
+import copy
 import difflib
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -92,15 +93,32 @@ def read_settings(
         required = [name for name, field in model.model_fields.items() if field.is_required()]
         found = "an empty file" if values is None else f"a {type(values).__name__}"
         raise error(f"{path}: expected keys such as {', '.join(required)}; found {found}")
+    return check_settings(values, model, overrides, source=str(path), error=error)
+
+
+def check_settings(
+    values: Mapping[str, Any],
+    model: type[_Model],
+    overrides: Sequence[str] = (),
+    *,
+    source: str,
+    error: type[UserError] = UserError,
+) -> _Model:
+    """Apply overrides to settings that are not from a file, and check them against a model.
+
+    Parameters and errors are those of `read_settings`; `source` is what messages call `values`, which are left as they
+    are.
+    """
+    changed = copy.deepcopy(dict(values))
     for override in overrides:
         try:
-            _apply(values, override)
+            _apply(changed, override)
         except _OverrideError as caught:
             raise error(f"-o {override}: {caught}") from caught
     try:
-        return model.model_validate(values)
+        return model.model_validate(changed)
     except ValidationError as caught:
-        raise error(f"{path}: {_explain(caught)}") from caught
+        raise error(f"{source}: {_explain(caught)}") from caught
 
 
 class _UniqueKeyLoader(yaml.SafeLoader):

@@ -6,12 +6,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
 from bilm.errors import UserError
 from bilm.files import write_text
 from probing.config import Claim, ExperimentConfig
-from probing.measures import Data, correct
-from probing.predictions import Cell, Predictions
-from probing.statistics import paired_difference
+from probing.derived import selectivity
+from probing.journal import Data
+from probing.measures import hits_of
+from probing.predictions import WHOLE, Cell, Predictions
+from probing.statistics import holm, paired_difference
 
 SPLIT = "test"
 Verdict = Literal["supported", "refuted", "undecided"]
@@ -26,26 +31,31 @@ class Judged(NamedTuple):
 
     Attributes
     ----------
-    claim, task, corpus, encoder, probe, subset, better, worse : str
+    family, claim, task, corpus, encoder, probe, measure, subset, better, worse : str
     better_value, worse_value : float
-        Scores of the two views, fractions.
+        What is measured of the two views, fractions.
     difference, ci_low, ci_high : float
         `better` less `worse`, with the interval of resampling sentences for both at once.
     p : float
         Two-sided, of the paired bootstrap.
+    p_holm : float
+        `p` corrected for the number of claims in the family, as judged in one run.
     mcnemar_p : float
-        Exact McNemar test over examples, beside it.
+        Exact McNemar test over examples, beside it; NaN where several seeds or draws are averaged.
     n : int
         Examples.
     verdict : str
-        "supported" where the whole interval is above 0, "refuted" where it is below, else "undecided".
+        "supported" where the whole interval is above 0 and `p_holm` is below 1 less the confidence, "refuted" where the
+        interval is below 0 and `p_holm` as low, else "undecided".
     """
 
+    family: str
     claim: str
     task: str
     corpus: str
     encoder: str
     probe: str
+    measure: str
     subset: str
     better: str
     worse: str
@@ -55,6 +65,7 @@ class Judged(NamedTuple):
     ci_low: float
     ci_high: float
     p: float
+    p_holm: float
     mcnemar_p: float
     n: int
     verdict: Verdict
@@ -68,7 +79,20 @@ def judge(config: ExperimentConfig, data: Data, finished: Mapping[Cell, Predicti
     ClaimError
         If the grid lacks a cell, or the data a subset, that a claim names.
     """
-    return [judged for claim in config.claims for judged in _judge(claim, config, data, finished)]
+    judged = [one for claim in config.claims for one in _judge(claim, config, data, finished)]
+    corrected: list[Judged] = []
+    for family in dict.fromkeys(one.family for one in judged):
+        members = [one for one in judged if one.family == family]
+        adjusted = holm([one.p for one in members])
+        corrected += [_with_verdict(one, p, config) for one, p in zip(members, adjusted, strict=True)]
+    return corrected
+
+
+def _with_verdict(one: Judged, p_holm: float, config: ExperimentConfig) -> Judged:
+    verdict: Verdict = "undecided"
+    if p_holm < 1 - config.bootstrap.confidence:
+        verdict = "supported" if one.ci_low > 0 else "refuted" if one.ci_high < 0 else "undecided"
+    return one._replace(p_holm=p_holm, verdict=verdict)
 
 
 def _judge(
@@ -80,24 +104,57 @@ def _judge(
     members = subsets.get(claim.subset)
     if members is None or not members.any():
         raise ClaimError(f"claim {claim.says!r}: {SPLIT} has no examples in subset {claim.subset!r} of {list(subsets)}")
-    right = {
-        (cell.encoder, cell.view): correct(split, found.answers[SPLIT].labels)[members]
+    trained = {
+        cell: found
         for cell, found in finished.items()
-        if (cell.task, cell.probe.probe, cell.encoder_seed) == (claim.task, claim.probe, None)
+        if cell.task == claim.task and cell.encoder_seed is None and cell.train_percent == WHOLE
     }
-    for encoder in dict.fromkeys(encoder for encoder, _ in right) if claim.encoder is None else [claim.encoder]:
-        missing = [view for view in (claim.better, claim.worse) if (encoder, view) not in right]
-        if missing:
-            raise ClaimError(f"claim {claim.says!r}: probe {claim.probe} did not read view {missing[0]} of {encoder}")
-        better, worse = right[encoder, claim.better], right[encoder, claim.worse]
+    hits = hits_of(data[claim.task], trained)
+
+    def right(probe: str, encoder: str, view: str) -> list[NDArray[np.bool_]]:
+        return [
+            hits[cell, SPLIT][members]
+            for cell in trained
+            if (cell.probe.probe, cell.encoder, cell.view) == (probe, encoder, view)
+        ]
+
+    def measured(encoder: str, view: str) -> NDArray[Any]:
+        of_task = right(claim.probe, encoder, view)
+        if not of_task:
+            raise ClaimError(f"claim {claim.says!r}: probe {claim.probe} did not read view {view} of {encoder}")
+        if claim.measure == "selectivity":
+            return selectivity(of_task, right("control", encoder, view))
+        return of_task[0] if len(of_task) == 1 else np.mean(of_task, axis=0)
+
+    encoders = dict.fromkeys(cell.encoder for cell in trained if cell.probe.probe == claim.probe)
+    for encoder in encoders if claim.encoder is None else [claim.encoder]:
+        better, worse = measured(encoder, claim.better), measured(encoder, claim.worse)
         settings = config.bootstrap
         difference = paired_difference(
             better, worse, split.sentence_index[members], settings.samples, settings.confidence, settings.seed
         )
-        verdict: Verdict = "supported" if difference.low > 0 else "refuted" if difference.high < 0 else "undecided"
-        named = (claim.says, claim.task, task.corpus_name, encoder, claim.probe, claim.subset)
-        values = (float(better.mean()), float(worse.mean()))
-        yield Judged(*named, claim.better, claim.worse, *values, *difference, len(better), verdict)
+        yield Judged(
+            claim.family,
+            claim.says,
+            claim.task,
+            task.corpus_name,
+            encoder,
+            claim.probe,
+            claim.measure,
+            claim.subset,
+            claim.better,
+            claim.worse,
+            float(better.mean()),
+            float(worse.mean()),
+            difference.value,
+            difference.low,
+            difference.high,
+            difference.p,
+            float("nan"),
+            difference.mcnemar_p,
+            len(better),
+            "undecided",
+        )
 
 
 def write_claims(rows: Sequence[Judged], path: Path) -> None:

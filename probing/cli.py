@@ -14,17 +14,21 @@ from bilm import console
 from bilm.checkpoint import shipped_models
 from bilm.config import ARCHITECTURES
 from bilm.errors import UserError
+from probing.compare import compare
 from probing.config import load_experiment
 from probing.corpora import CORPORA, data_folder
+from probing.data_cli import app as data_app
 from probing.encoders import ENCODERS
 from probing.experiment import check_inputs, run_experiment
 from probing.probes import PROBES
+from probing.report.page import write_report
 from probing.scoring import read_keys, score_answers
 from probing.tasks import TASKS
 
 app = console.command_line(
     "probing", "What does each layer of a language model know? Linear probes on its frozen layers."
 )
+app.add_typer(data_app)
 
 _Configs = Annotated[list[Path], typer.Argument(help="YAML configs, such as experiments/pos-ewt.yaml.")]
 _Overrides = Annotated[
@@ -62,7 +66,7 @@ def run(
     for path in configs:
         outcome = run_experiment(load_experiment(path, override or ()), out, fresh=fresh)
         console.console.print(f"{outcome.n_fitted} cells fitted, {outcome.n_kept} kept from before")
-        typer.echo(f"{outcome.folder / 'report.md'}")
+        typer.echo(f"{outcome.folder / 'report.html'}")
 
 
 @app.command()
@@ -78,6 +82,48 @@ def validate(configs: _Configs, override: _Overrides = None) -> None:
         typer.echo(
             f"{path}: {config.name}: {len(config.tasks)} tasks, {networks} networks, {len(config.probes)} probes: ready"
         )
+
+
+@app.command()
+def report(
+    folders: Annotated[
+        list[Path], typer.Argument(metavar="DIR...", help="Folders of results, such as results/layers.")
+    ],
+) -> None:
+    """Write report and figures anew from the rows in a folder of results; nothing is measured.
+
+    Example: probing report results/layers
+    """
+    for folder in folders:
+        write_report(folder)
+        typer.echo(f"{folder / 'report.html'}")
+
+
+@app.command("compare")
+def compare_rows(
+    first: Annotated[str, typer.Argument(metavar="ROW", help="FOLDER:key=value,... singles out a row of results.csv.")],
+    second: Annotated[str, typer.Argument(metavar="ROW", help="The same; without a FOLDER, what is left out is as in the first.")],
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    """Compare two rows of results on the same examples: difference, interval, p.
+
+    Keys are the columns of results.csv; the split is test and the subset all unless they are named. The interval and p
+    are of a paired bootstrap of sentences, McNemar's exact test stands beside.
+
+    Example: probing compare results/layers:task=pos-upos,probe=linear,encoder=small-en,view=1 :view=2
+    """
+    found = compare(first, second)
+    if as_json:
+        flat = found._asdict() | {"difference": found.difference._asdict()}
+        typer.echo(json.dumps(flat))
+        return
+    typer.echo(f"{100 * found.first_value:.2f} %  {found.first}")
+    typer.echo(f"{100 * found.second_value:.2f} %  {found.second}")
+    value, low, high, p, mcnemar = found.difference
+    typer.echo(
+        f"difference {100 * value:+.2f} points [{100 * low:+.2f}, {100 * high:+.2f}], p = {p:.4g} "
+        f"(McNemar {mcnemar:.4g}), {found.n:,} examples"
+    )
 
 
 @app.command()
@@ -112,7 +158,7 @@ def list_parts() -> None:
         [
             (
                 corpus.name,
-                "here" if all((folder / file).exists() for file in corpus.files.values()) else "not here",
+                "here" if all(path.exists() for path in corpus.paths().values()) else "not here",
                 corpus.description,
             )
             for corpus in CORPORA.values()
@@ -128,7 +174,7 @@ def list_parts() -> None:
     )
     for title, parts in (("Tasks", TASKS), ("Encoders", ENCODERS), ("Probes", PROBES)):
         _table(screen, title, [(name, (part.__doc__ or "").partition("\n")[0]) for name, part in parts.items()])
-    experiments = sorted(Path("experiments").glob("*.yaml"))
+    experiments = sorted(path for path in Path("experiments").rglob("*.yaml") if path.parent.name != "bilm")
     _table(screen, "Experiments", [(str(path), _question(path)) for path in experiments])
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 
 import yaml
 from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, SerializeAsAny, model_validator
@@ -11,6 +11,7 @@ from bilm.errors import UserError
 from bilm.settings import Section, nearest, read_settings, refuse_unknown_keys
 from probing.encoders import ENCODERS, EncoderConfig
 from probing.probes import PROBES, ProbeConfig
+from probing.report.published import COMPARISONS
 from probing.tasks import TASKS, Task
 
 
@@ -72,6 +73,12 @@ def _encodable(text: str) -> str:
     return text
 
 
+def _published(name: str) -> str:
+    if name and name not in COMPARISONS:
+        raise ValueError(f"no published numbers are called {name!r}: {nearest(name, COMPARISONS)}")
+    return name
+
+
 class BootstrapConfig(Section):
     """How intervals are made.
 
@@ -97,11 +104,15 @@ class Claim(Section):
         The claim in words.
     task, probe : str
     better, worse : str
-        Views: "0", "1", ..., "mean", "concat".
+        Views: "0", "1", ..., "mean", "concat", "mix".
+    measure : {"score", "selectivity"}
+        What is compared: the share of right answers, or what is left of it after the control task's (probe linear).
     encoder : str, optional
         The label of one network. All trained ones by default, each by itself.
     subset : str
         Of the test examples.
+    family : str
+        Claims of one family are corrected together for their number (Holm).
     """
 
     says: str = Field(min_length=1)
@@ -109,8 +120,10 @@ class Claim(Section):
     probe: str
     better: Annotated[str, BeforeValidator(str)]
     worse: Annotated[str, BeforeValidator(str)]
+    measure: Literal["score", "selectivity"] = "score"
     encoder: str | None = None
     subset: str = "all"
+    family: str = ""
 
 
 class ExperimentConfig(Section):
@@ -125,10 +138,17 @@ class ExperimentConfig(Section):
     tasks, encoders, probes : lists
         See `probing ls`. A probe without settings of its own can be given by its name alone.
     views : list
-        What of the layers a probe sees: `layers` (each alone), a layer's number, `mean`, `concat`.
+        What of the layers a probe sees: `layers` (each alone), a layer's number, `mean`, `concat`. The probe `mix` has
+        views of its own.
+    train_percent : list of numbers
+        Shares of the training sentences on which every probe is fitted, in percent; below 100 the sentences are drawn.
+    draws : int
+        How often sentences are drawn, and a probe fitted, for a share below 100.
     bootstrap : BootstrapConfig
     claims : list of Claim
         What is to be tested; each gets a verdict in claims.csv and in the report.
+    published : str
+        The published numbers that the report sets ours beside: "" for none.
     """
 
     name: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")
@@ -139,8 +159,11 @@ class ExperimentConfig(Section):
         default=("layers", "mean", "concat"), min_length=1
     )
     probes: tuple[Annotated[SerializeAsAny[ProbeConfig], BeforeValidator(_probe)], ...] = Field(min_length=1)
+    train_percent: tuple[Annotated[float, Field(gt=0, le=100)], ...] = Field(default=(100,), min_length=1)
+    draws: int = Field(default=3, ge=1, le=1000)
     bootstrap: BootstrapConfig = BootstrapConfig()
     claims: tuple[Claim, ...] = ()
+    published: Annotated[str, AfterValidator(_published)] = ""
 
     @model_validator(mode="after")
     def _names_are_distinct(self) -> "ExperimentConfig":
@@ -148,6 +171,7 @@ class ExperimentConfig(Section):
             ("tasks", [task.name for task in self.tasks]),
             ("encoders", [encoder.label for encoder in self.encoders]),
             ("probes", [probe.probe for probe in self.probes]),
+            ("train_percent", [f"{percent:g}" for percent in self.train_percent]),
         ):
             repeated = sorted({name for name in names if names.count(name) > 1})
             if repeated:
@@ -160,6 +184,17 @@ class ExperimentConfig(Section):
             ):
                 if name is not None and name not in known:
                     raise ValueError(f"claims.{index}.{key}: this experiment has no {name!r}: {nearest(name, known)}")
+            if claim.measure == "selectivity" and claim.probe != "linear":
+                raise ValueError(
+                    f"claims.{index}.measure: selectivity is the probe linear's, not that of {claim.probe}"
+                )
+            if claim.measure == "selectivity" and "control" not in {probe.probe for probe in self.probes}:
+                raise ValueError(f"claims.{index}.measure: selectivity needs the probe control among probes")
+        for probe in self.probes:
+            if probe.after and probe.after not in {other.probe for other in self.probes}:
+                raise ValueError(f"probes: {probe.probe} builds on {probe.after}, which must be among the probes too")
+        if self.claims and 100 not in self.train_percent:
+            raise ValueError("train_percent: claims are about all of the training data: 100 must be among them")
         if not self.encoders and any(probe.sees == "vectors" for probe in self.probes):
             raise ValueError("encoders: a probe that reads vectors needs at least one encoder")
         return self

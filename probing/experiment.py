@@ -3,12 +3,10 @@
 A cell is one probe on one view of one encoder for one task. Cells that read the same matrix are fitted together.
 """
 
-import hashlib
 import json
 import logging
 import shutil
-import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import groupby
@@ -17,18 +15,20 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import yaml
 from numpy.typing import NDArray
 
 from bilm.errors import UserError
 from bilm.files import write_text
-from bilm.version import __version__
 from probing.claims import judge, write_claims
 from probing.config import ExperimentConfig, ExperimentError, dump_experiment
 from probing.encoders import Encoder, EncoderConfig
 from probing.environment import LONG, describe_data, describe_encoder, describe_software
 from probing.features import FeatureStore
-from probing.measures import EVALUATED, Data, correct, measure
-from probing.predictions import Cell, Predictions, read_predictions, write_predictions
+from probing.journal import Data, Journal
+from probing.measures import measure
+from probing.predictions import WHOLE, Cell
+from probing.probes import ProbeConfig
 from probing.report.page import write_report
 from probing.results import write_rows
 from probing.tasks import Split, TaskError
@@ -36,6 +36,7 @@ from probing.tasks import Split, TaskError
 logger = logging.getLogger(__name__)
 
 _LISTED = 10  # labels that a warning names; the report has more
+_SHOWN = 120  # characters of a setting that a message shows
 
 
 @dataclass(frozen=True)
@@ -75,9 +76,12 @@ def run_experiment(
     Raises
     ------
     UserError
-        If data or a model is missing or cannot be used.
+        If data or a model is missing or cannot be used, or the folder has results of another config, which would be
+        lost; `fresh` replaces them.
     """
     folder = out / config.name
+    if not fresh:
+        _refuse_to_lose(folder, config)
     store = store or FeatureStore()
     check_inputs(config)
     data: Data = {task.name: task.load() for task in config.tasks}
@@ -90,12 +94,13 @@ def run_experiment(
     for probe in config.probes:
         if not any(probe.suits(splits["train"]) for splits in data.values()):
             raise ExperimentError(f"{config.name}: the probe {probe.probe} suits none of {', '.join(data)}")
-    journal = _Journal(folder / "predictions", data)
+    journal = Journal(folder / "predictions", data)
     for probe in config.probes:
-        if probe.sees == "forms":
-            for task in config.tasks:
-                if probe.suits(data[task.name]["train"]):
-                    journal.settle([Cell(task.name, probe)], "", partial(_forms, data[task.name]))
+        for task in config.tasks:
+            if probe.sees == "forms" and probe.suits(data[task.name]["train"]):
+                for together in _fitted_together(config, probe):
+                    cells = [Cell(task.name, probe, seed=seed, train_percent=share) for seed, share in together]
+                    journal.settle(cells, "", partial(_forms, data[task.name]))
     for encoder_config in config.encoders:
         for seed in encoder_config.seeds:
             encoder = encoder_config.build(seed)
@@ -125,68 +130,33 @@ def check_inputs(config: ExperimentConfig) -> None:
             if view.isdecimal() and int(view) >= encoder.n_layers:
                 layers = f"{encoder.label} has the layers 0 to {encoder.n_layers - 1}"
                 raise ExperimentError(f"{config.name}: views: there is no view {view}: {layers}")
+        probes = {probe.probe: probe for probe in config.probes}
         for index, claim in enumerate(config.claims):
-            missing = {claim.better, claim.worse}.difference(_views(config, encoder.n_layers))
+            missing = {claim.better, claim.worse}.difference(_views(config, probes[claim.probe], encoder.n_layers))
             if claim.encoder in (None, encoder.label) and encoder.seeds == (None,) and missing:
                 raise ExperimentError(f"{config.name}: claims.{index}: {encoder.label} has no view {min(missing)} here")
 
 
-class _Journal:
-    """The cells done so far: in memory, and a file each."""
+def _refuse_to_lose(folder: Path, config: ExperimentConfig) -> None:
+    """Raise an error if the folder has results that this config would not make: what is added is no loss."""
+    try:
+        text = (folder / "config.yaml").read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return
+    before, now = yaml.safe_load(text), yaml.safe_load(dump_experiment(config))
+    for key in ("tasks", "encoders", "views", "probes", "train_percent", "draws", "bootstrap"):
+        there, here = before.get(key), now[key]
+        lost = [part for part in there if part not in here] if isinstance(there, list) else [there]
+        if there != here and lost:
+            raise ExperimentError(
+                f"{folder} has the results of another config: {key} has {_short(lost[0])} there, {_short(here)} here; "
+                "give this one another name (-o name=...), or replace what is there by --fresh"
+            )
 
-    def __init__(self, folder: Path, data: Data) -> None:
-        self.folder = folder
-        self.data = data
-        self.finished: dict[Cell, Predictions] = {}
-        self.n_fitted = 0
 
-    def settle(self, cells: Sequence[Cell], fingerprint: str, matrix: Callable[[str], NDArray[Any]]) -> None:
-        """Fit those cells that no file settles yet.
-
-        Parameters
-        ----------
-        cells : sequence of Cell
-            Of one probe and one matrix; they differ by task, and their tasks have the same examples.
-        fingerprint : str
-            The encoder's.
-        matrix : function of a split's name
-            What the probe sees. Only called where there is something to fit.
-        """
-        keys = {cell: self._key(cell, fingerprint) for cell in cells}
-        kept = {cell: self._read(cell, key) for cell, key in keys.items()}
-        if all(kept.values()):
-            self.finished |= {cell: predictions for cell, predictions in kept.items() if predictions}
-            return
-        # One missing cell has all of them fitted: what is solved together rounds together, so that a run that was
-        # interrupted between two of them still ends with the same bytes.
-        started = time.monotonic()
-        X = {split: matrix(split) for split in ("train", *EVALUATED)}
-        splits = {split: [self.data[cell.task][split] for cell in cells] for split in X}
-        probe = cells[0].probe
-        fitted = probe.fit(X["train"], splits["train"], X["dev"], splits["dev"])
-        for cell, estimator in zip(cells, fitted, strict=True):
-            data = self.data[cell.task]
-            answers = {split: probe.answer(estimator, X[split], data[split]) for split in EVALUATED}
-            self.finished[cell] = Predictions(answers, probe.facts(estimator))
-            write_predictions(self.folder / cell.file_name, keys[cell], self.finished[cell])
-            self.n_fitted += 1
-            accuracy = np.mean(correct(data["dev"], answers["dev"].labels))
-            logger.info("%s: dev accuracy %.2f %%", cell.title, 100 * accuracy)
-        logger.info("%s cell%s in %.1f s", len(cells), "s" * (len(cells) > 1), time.monotonic() - started)
-
-    def _read(self, cell: Cell, key: str) -> Predictions | None:
-        """Return what a cell's file settles, or None where it has another key, is damaged or missing."""
-        predictions = read_predictions(self.folder / cell.file_name, key)
-        sizes = {split: len(self.data[cell.task][split].examples) for split in EVALUATED}
-        if predictions and {split: len(found.labels) for split, found in predictions.answers.items()} == sizes:
-            return predictions
-        return None
-
-    def _key(self, cell: Cell, fingerprint: str) -> str:
-        """Hash everything that a cell's predictions depend on."""
-        contents = [self.data[cell.task][split].annotated_content for split in ("train", *EVALUATED)]
-        parts = [__version__, contents, fingerprint, cell.view, cell.probe.model_dump(mode="json")]
-        return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
+def _short(value: Any) -> str:
+    text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= _SHOWN else text[: _SHOWN - 3] + "..."
 
 
 def _settle_encoder(
@@ -194,7 +164,7 @@ def _settle_encoder(
     encoder_config: EncoderConfig,
     seed: int | None,
     encoder: Encoder,
-    journal: _Journal,
+    journal: Journal,
     store: FeatureStore,
 ) -> None:
     """Settle every cell of one network. Tasks on the same words and spans share features and are fitted together."""
@@ -208,25 +178,49 @@ def _settle_encoder(
         tasks = list(same)
         splits = journal.data[tasks[0]]
 
-        def matrix(view: str, splits: Mapping[str, Split], split: str) -> NDArray[np.float32]:
-            return store.get(encoder, splits[split], f"{label}, {split}").view(view)
+        def matrix(probe: ProbeConfig, view: str, splits: Mapping[str, Split], split: str) -> NDArray[np.float32]:
+            return probe.matrix(store.get(encoder, splits[split], f"{label}, {split}"), view)
 
-        for view in _views(config, len(encoder.layer_names)):
-            for probe in config.probes:
-                if probe.sees == "vectors" and probe.suits(splits["train"]):
-                    cells = [Cell(task, probe, encoder_config.label, seed, view) for task in tasks]
-                    journal.settle(cells, encoder.fingerprint, partial(matrix, view, splits))
+        for probe in _in_order(config.probes):
+            if probe.sees != "vectors" or not probe.suits(splits["train"]):
+                continue
+            for view in _views(config, probe, len(encoder.layer_names)):
+                X = partial(matrix, probe, view, splits)
+                for together in _fitted_together(config, probe):
+                    cells = [
+                        Cell(task, probe, encoder_config.label, seed, view, own, percent)
+                        for task in tasks
+                        for own, percent in together
+                    ]
+                    journal.settle(cells, encoder.fingerprint, X)
+
+
+def _fitted_together(config: ExperimentConfig, probe: ProbeConfig) -> Iterator[list[tuple[int | None, str]]]:
+    """Yield lists of (seed, percentage of train) whose cells read the same rows of one matrix in the same passes."""
+    for percent in config.train_percent:
+        share = f"{percent:g}"
+        if share == WHOLE:
+            seeds = [(seed, share) for seed in probe.all_seeds]
+            yield from [seeds] if probe.one_pass else [[one] for one in seeds]
+        elif probe.answers:
+            for draw in range(config.draws):
+                yield [(draw, share)]
+
+
+def _in_order(probes: Sequence[ProbeConfig]) -> list[ProbeConfig]:
+    """Put the probes that build on another one after all others."""
+    return sorted(probes, key=lambda probe: bool(probe.after))
 
 
 def _forms(splits: Mapping[str, Split], split: str) -> NDArray[np.object_]:
     return splits[split].forms
 
 
-def _views(config: ExperimentConfig, n_layers: int) -> list[str]:
-    """Return the views by name, "layers" being each layer alone."""
+def _views(config: ExperimentConfig, probe: ProbeConfig, n_layers: int) -> list[str]:
+    """Return the views that a probe reads by name, "layers" being each layer alone."""
     layers = [str(layer) for layer in range(n_layers)]
     views = [name for view in config.views for name in (layers if view == "layers" else [view])]
-    return list(dict.fromkeys(views))
+    return list(probe.all_views(list(dict.fromkeys(views)), n_layers))
 
 
 def _checked_description(task: str, description: dict[str, Any]) -> dict[str, Any]:

@@ -54,33 +54,48 @@ class Features:
         Parameters
         ----------
         name : str
-            A layer's number, "mean" (the plain average of the layers; width dim) or "concat" (all layers side by
-            side; width n_layers * dim).
+            A layer's number, "mean" (the plain average of the layers; width dim), "concat" (all layers side by side;
+            width n_layers * dim), or "0+1", "0+mean" and so on (layer 0 and another layer or the mean side by side;
+            width 2 * dim).
         """
-        if name.isdecimal() and int(name) < len(self.layers):
+        n_layers, n_examples, dim = self.layers.shape
+        if self._is_layer(name):
             layer: NDArray[np.float32] = self.layers[int(name)]
             return layer
-        if name not in ("mean", "concat"):
+        second = name.removeprefix("0+")
+        if name not in ("mean", "concat") and (second == name or not (second == "mean" or self._is_layer(second))):
             raise FeatureError(
-                f"no view {name!r}: the layers are 0 to {len(self.layers) - 1}; there are also mean and concat"
+                f"no view {name!r}: the layers are 0 to {n_layers - 1}; there are also mean, concat, "
+                "and 0+1 or 0+mean, which put layer 0 beside another layer or the mean"
             )
-        n_layers, n_examples, dim = self.layers.shape
-        path, width = self._folder / f"{name}.npy", dim if name == "mean" else n_layers * dim
+        widths = {"mean": dim, "concat": n_layers * dim}
+        path, width = self._folder / f"{name}.npy", widths.get(name, 2 * dim)
         view = _load(path, (n_examples, width))
         if view is None:
             self._write_view(name, path, width)
             view = np.load(path, mmap_mode="r")
         return view
 
+    def _is_layer(self, name: str) -> bool:
+        return name.isdecimal() and int(name) < len(self.layers)
+
     def _write_view(self, name: str, path: Path, width: int) -> None:
         n_examples = self.layers.shape[1]
         with atomic_path(path) as temporary:
             matrix = open_memmap(temporary, mode="w+", dtype=np.float32, shape=(n_examples, width))
             for start in range(0, n_examples, _ROWS):
-                block = self.layers[:, start : start + _ROWS]
-                joined = block.mean(axis=0) if name == "mean" else np.concatenate(list(block), axis=1)
-                matrix[start : start + _ROWS] = joined
+                matrix[start : start + _ROWS] = _joined(name, self.layers[:, start : start + _ROWS])
             matrix.flush()
+
+
+def _joined(name: str, layers: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Return a view (n_examples, width) of some examples' layers (n_layers, n_examples, dim)."""
+    if name.startswith("0+"):
+        return np.concatenate([layers[0], _joined(name.removeprefix("0+"), layers)], axis=1)
+    if name == "concat":
+        return np.concatenate(list(layers), axis=1)
+    joined: NDArray[np.float32] = layers.mean(axis=0) if name == "mean" else layers[int(name)]
+    return joined
 
 
 class FeatureStore:

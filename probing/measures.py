@@ -8,98 +8,148 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from probing.config import ExperimentConfig
-from probing.predictions import Cell, Predictions
+from probing.derived import Hits, derived_rows
+from probing.journal import EVALUATED, Data, correct
+from probing.predictions import WHOLE, Cell, Predictions
 from probing.results import COLUMNS, POOLED
 from probing.scoring import f1
-from probing.statistics import bootstrap_intervals, macro_intervals
+from probing.statistics import bootstrap_intervals, macro_intervals, mean_intervals
 from probing.tasks import Split, Task
-
-EVALUATED = ("dev", "test")
-
-Data = Mapping[str, Mapping[str, Split]]
-"""Splits by name, by task."""
-
-
-def correct(split: Split, predicted: NDArray[np.str_]) -> NDArray[np.bool_]:
-    """Tell which predictions are right: equal to any of an example's gold labels. A label that train lacks never is."""
-    return np.array([label in example.labels for label, example in zip(predicted, split.examples, strict=True)])
 
 
 def measure(config: ExperimentConfig, data: Data, finished: Mapping[Cell, Predictions]) -> pd.DataFrame:
-    """Turn predictions into tidy rows, in the order of the config: tasks, then word-form baselines, then encoders."""
+    """Turn predictions into tidy rows, in the order of the config: tasks, then word-form baselines, then encoders.
+
+    What is measured of several cells together (selectivity, information) follows after a task's cells.
+    """
     rows: list[dict[str, Any]] = []
     for task in config.tasks:
-        cells = [cell for cell in finished if cell.task == task.name]
-        if not cells:
-            continue
-        measured = _measures(config, task, data[task.name], [finished[cell] for cell in cells])
-        for cell, values in zip(cells, measured, strict=True):
-            common = {
-                "experiment": config.name,
-                "task": task.name,
-                "corpus": task.corpus_name,
-                "encoder": cell.encoder,
-                "encoder_seed": "" if cell.encoder_seed is None else str(cell.encoder_seed),
-                "view": cell.view,
-                "probe": cell.probe.probe,
-                "seed": "",
-            }
-            n_train = len(data[task.name]["train"].examples)
-            about = {"split": "train", "subset": "all", "n": n_train}
-            rows += [common | about | {"metric": m, "value": v} for m, v in finished[cell].facts.items()]
-            rows += [common | value for value in values]
+        own = {cell: predictions for cell, predictions in finished.items() if cell.task == task.name}
+        if own:
+            splits = data[task.name]
+            common = {"experiment": config.name, "task": task.name, "corpus": task.corpus_name}
+            hits = hits_of(splits, own)
+            rows += [common | row for row in _cell_rows(config, task, splits, own, hits)]
+            rows += [common | row for row in derived_rows(config, splits, own, hits)]
     return pd.DataFrame(rows, columns=list(COLUMNS))
 
 
-def _measures(
-    config: ExperimentConfig, task: Task, splits: Mapping[str, Split], finished: Sequence[Predictions]
-) -> list[list[dict[str, Any]]]:
-    """Return, for each cell, what was measured of it: rows without the columns that name the cell."""
-    values: list[list[dict[str, Any]]] = [[] for _ in finished]
+def hits_of(splits: Mapping[str, Split], finished: Mapping[Cell, Predictions]) -> Hits:
+    """Return, for each cell and split, which of its answers are right; a control is asked for its own labels."""
+    golds: dict[tuple[Any, int | None], Mapping[str, Split]] = {}
+    hits: dict[tuple[Cell, str], NDArray[np.bool_]] = {}
+    for cell, predictions in finished.items():
+        labelled = (cell.probe, cell.seed)
+        if labelled not in golds:
+            golds[labelled] = cell.probe.relabel(splits, cell.seed)
+        for split, answers in predictions.answers.items():
+            hits[cell, split] = correct(golds[labelled][split], answers.labels)
+    return hits
+
+
+def names(cell: Cell) -> dict[str, str]:
+    """Return the columns that name a cell, besides experiment, task and corpus."""
+    return {
+        "encoder": cell.encoder,
+        "encoder_seed": "" if cell.encoder_seed is None else str(cell.encoder_seed),
+        "view": cell.view,
+        "probe": cell.probe.probe,
+        "seed": "" if cell.seed is None else str(cell.seed),
+        "train_percent": cell.train_percent,
+    }
+
+
+def _cell_rows(
+    config: ExperimentConfig,
+    task: Task,
+    splits: Mapping[str, Split],
+    finished: Mapping[Cell, Predictions],
+    hits: Hits,
+) -> Iterator[dict[str, Any]]:
+    """Yield the rows of each cell by itself: its facts, then its scores."""
+    values: dict[Cell, list[dict[str, Any]]] = {cell: [] for cell in finished}
+    answering = [cell for cell in finished if cell.probe.answers]
+    # Kinds of example are told apart by the task's own labels, which mean nothing to a control.
+    own_labels = [cell for cell in answering if cell.probe.relabel(splits, cell.seed) is splits]
     for name in EVALUATED:
         split = splits[name]
-        right = np.stack([correct(split, found.answers[name].labels) for found in finished])
         for subset, members in task.subsets(splits["train"], split).items():
-            _add(values, config, right[:, members], split.sentence_index[members], name, subset, task.metric)
+            cells = answering if subset == "all" else [cell for cell in own_labels if cell.train_percent == WHOLE]
+            right = [hits[cell, name][members] for cell in cells]
+            _add(values, config, cells, right, split.sentence_index[members], name, subset, task.metric)
+        _add_bits(values, config, finished, split, name)
         if split.has_groups:
-            for cell, own, found in zip(values, right, finished, strict=True):
-                cell += _answered(name, own, found.answers[name].answered)
-        if task.macro:
+            for cell in answering:
+                values[cell] += _answered(name, hits[cell, name], finished[cell].answers[name].answered)
+        if task.macro and answering:
             groups = np.array([str(example.group) for example in split.examples])
-            bootstrap = config.bootstrap
-            means = [[own[groups == group].mean() for group in np.unique(groups)] for own in right]
+            right_of_all = np.stack([hits[cell, name] for cell in answering])
+            settings = config.bootstrap
+            means = [[own[groups == group].mean() for group in np.unique(groups)] for own in right_of_all]
             intervals = macro_intervals(
-                right, split.sentence_index, groups, bootstrap.samples, bootstrap.confidence, bootstrap.seed
+                right_of_all, split.sentence_index, groups, settings.samples, settings.confidence, settings.seed
             )
-            for cell, mean, (low, high) in zip(values, np.mean(means, axis=1), intervals, strict=True):
+            for cell, mean, (low, high) in zip(answering, np.mean(means, axis=1), intervals, strict=True):
                 about = {"split": name, "subset": "all", "metric": f"{task.metric}_macro", "n": len(groups)}
-                cell.append(about | {"value": mean, "ci_low": low, "ci_high": high})
+                values[cell].append(about | {"value": mean, "ci_low": low, "ci_high": high})
     if task.pooled:
-        both = [(splits[name], [correct(splits[name], f.answers[name].labels) for f in finished]) for name in EVALUATED]
-        right = np.concatenate([np.stack(own) for _, own in both], axis=1)
-        offset = len(both[0][0].sentences)  # sentences of different splits are different ones
-        sentence = np.concatenate([both[0][0].sentence_index, both[1][0].sentence_index + offset])
-        _add(values, config, right, sentence, POOLED, "all", task.metric)
-    return values
+        right = [np.concatenate([hits[cell, name] for name in EVALUATED]) for cell in answering]
+        dev, test = (splits[name] for name in EVALUATED)
+        # Sentences of different splits are different ones.
+        sentence = np.concatenate([dev.sentence_index, test.sentence_index + len(dev.sentences)])
+        _add(values, config, answering, right, sentence, POOLED, "all", task.metric)
+    n_train = len(splits["train"].examples)
+    for cell, own_values in values.items():
+        about = names(cell) | {"split": "train", "subset": "all", "n": n_train}
+        for metric, value in finished[cell].facts.items():
+            yield about | {"metric": metric, "value": value}
+        for row in own_values:
+            yield names(cell) | row
 
 
 def _add(
-    values: Sequence[list[dict[str, Any]]],
+    values: Mapping[Cell, list[dict[str, Any]]],
     config: ExperimentConfig,
-    right: NDArray[np.bool_],
+    cells: Sequence[Cell],
+    right: Sequence[NDArray[np.bool_]],
     sentence: NDArray[np.int64],
     split: str,
     subset: str,
     metric: str,
 ) -> None:
     """Add every cell's share of right answers on one subset, intervals from the same draws."""
-    bootstrap = config.bootstrap
-    intervals = bootstrap_intervals(right, sentence, bootstrap.samples, bootstrap.confidence, bootstrap.seed)
-    n = right.shape[1]
-    scores = right.mean(axis=1) if n else np.full(len(right), np.nan)
-    for cell, score, (low, high) in zip(values, scores, intervals, strict=True):
+    if not cells:
+        return
+    settings = config.bootstrap
+    stacked = np.stack(right)
+    n = stacked.shape[1]
+    intervals = bootstrap_intervals(stacked, sentence, settings.samples, settings.confidence, settings.seed)
+    scores = stacked.mean(axis=1) if n else np.full(len(stacked), np.nan)
+    for cell, score, (low, high) in zip(cells, scores, intervals, strict=True):
         about = {"split": split, "subset": subset, "metric": metric, "n": n}
-        cell.append(about | {"value": score, "ci_low": low, "ci_high": high})
+        values[cell].append(about | {"value": score, "ci_low": low, "ci_high": high})
+
+
+def _add_bits(
+    values: Mapping[Cell, list[dict[str, Any]]],
+    config: ExperimentConfig,
+    finished: Mapping[Cell, Predictions],
+    split: Split,
+    name: str,
+) -> None:
+    """Add the mean of -log2 p(gold), for the probes that have probabilities."""
+    settings = config.bootstrap
+    bits = {
+        cell: found.answers[name].bits
+        for cell, found in finished.items()
+        if name in found.answers and found.answers[name].bits is not None
+    }
+    if bits:
+        stacked = np.stack([np.asarray(own, dtype=np.float64) for own in bits.values()])
+        intervals = mean_intervals(stacked, split.sentence_index, settings.samples, settings.confidence, settings.seed)
+        for cell, value, (low, high) in zip(bits, stacked.mean(axis=1), intervals, strict=True):
+            about = {"split": name, "subset": "all", "metric": "cross_entropy_bits", "n": stacked.shape[1]}
+            values[cell].append(about | {"value": value, "ci_low": low, "ci_high": high})
 
 
 def _answered(split: str, right: NDArray[np.bool_], answered: NDArray[np.bool_]) -> Iterator[dict[str, Any]]:

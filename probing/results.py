@@ -16,7 +16,19 @@ import pandas as pd
 from bilm.errors import UserError
 from bilm.files import write_text
 
-TEXT_COLUMNS = ("experiment", "task", "corpus", "split", "subset", "encoder", "encoder_seed", "view", "probe", "seed")
+TEXT_COLUMNS = (
+    "experiment",
+    "task",
+    "corpus",
+    "split",
+    "subset",
+    "encoder",
+    "encoder_seed",
+    "view",
+    "probe",
+    "seed",
+    "train_percent",
+)
 FLOAT_COLUMNS = ("value", "ci_low", "ci_high")
 COLUMNS = (*TEXT_COLUMNS, "metric", "value", "n", "ci_low", "ci_high")
 """The columns of a results file, in order. Numbers are `value` and its interval (fractions) and `n` (examples)."""

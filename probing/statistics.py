@@ -1,21 +1,24 @@
-"""How sure a number is: intervals from resampling sentences.
+"""How sure a number is: intervals from resampling sentences, from seeds, and what many tests at once are worth.
 
 Tokens of one sentence are not independent: they share author, topic and network state. Resampling tokens as if they
-were independent gives intervals that are too narrow, so what is resampled here is always the sentence.
+were independent gives intervals that are too narrow, so what is resampled here is always the sentence. How much another
+seed would change is another question, with an interval of its own: `t_interval`.
 """
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import binomtest
+from scipy.stats import t as student
+
+from probing.resampling import checked, percentiles, resampled_means
 
 SAMPLES = 10_000
 """Bootstrap samples behind an interval, unless told otherwise."""
 CONFIDENCE = 0.95
 """The share of samples that an interval encloses, unless told otherwise."""
-
-_BLOCK_CELLS = 1_000_000  # draws held at once: 8 MB each for the draws, their counts and the counts as floats
 
 
 def bootstrap_interval(
@@ -63,7 +66,7 @@ def bootstrap_intervals(
     confidence: float = CONFIDENCE,
     seed: int = 0,
 ) -> NDArray[np.float64]:
-    """Return the intervals of several systems on the same examples, from the same draws of sentences.
+    """Return percentile bootstrap intervals of several systems' accuracies, from the same draws of sentences for all.
 
     Parameters
     ----------
@@ -81,17 +84,43 @@ def bootstrap_intervals(
     ValueError
         If the shapes do not fit, `correct` is not boolean, or `samples` or `confidence` is out of range.
     """
-    correct, sentence = np.asarray(correct), np.asarray(sentence)
-    if correct.dtype != np.bool_ or correct.ndim != 2 or sentence.shape != correct.shape[1:]:
-        raise ValueError(f"correct {correct.dtype} {correct.shape} does not fit sentence {sentence.shape}")
-    if samples < 1 or not 0 < confidence < 1:
-        raise ValueError(f"samples={samples} must be at least 1, confidence={confidence} between 0 and 1")
-    if correct.shape[1] == 0:
-        return np.full((len(correct), 2), np.nan)
+    correct = np.asarray(correct)
+    if correct.dtype != np.bool_:
+        raise ValueError(f"correct is {correct.dtype}, not boolean")
+    return mean_intervals(correct, sentence, samples, confidence, seed)
 
-    sums = _resampled_sums(_per_sentence(correct, sentence), samples, np.random.default_rng(seed))
-    accuracies = sums[:, 1:] / sums[:, :1]  # the ratio of sums, not the mean of the sentences' accuracies
-    return _percentiles(accuracies, confidence)
+
+def mean_intervals(
+    values: NDArray[np.float64] | NDArray[np.bool_],
+    sentence: NDArray[np.integer],
+    samples: int = SAMPLES,
+    confidence: float = CONFIDENCE,
+    seed: int = 0,
+) -> NDArray[np.float64]:
+    """Return percentile bootstrap intervals of means over examples, from the same draws of sentences for all systems.
+
+    Parameters
+    ----------
+    values : float or bool array, shape (systems, n)
+        Anything that each example has: bits, the difference of two probes' hits. Whole numbers give the same interval
+        in whatever order the examples come; others the same but for rounding.
+    sentence, samples, confidence, seed
+        As in `bootstrap_interval`, which is the case of one system's 0s and 1s: what is resampled is the sentence.
+
+    Returns
+    -------
+    float array, shape (systems, 2)
+        Low and high of each system; NaN where there are no examples.
+
+    Raises
+    ------
+    ValueError
+        If the shapes do not fit, a value is not finite, or `samples` or `confidence` is out of range.
+    """
+    values, sentence = checked(values, sentence, samples, confidence)
+    if values.shape[1] == 0:
+        return np.full((len(values), 2), np.nan)
+    return percentiles(resampled_means(values, sentence, samples, np.random.default_rng(seed)), confidence)
 
 
 def macro_intervals(
@@ -121,25 +150,24 @@ def macro_intervals(
     names = np.unique(group)
     for name in names:
         members = group == name
-        sums = _resampled_sums(_per_sentence(correct[:, members], sentence[members]), samples, generator)
-        total += sums[:, 1:] / sums[:, :1]
-    return _percentiles(total / len(names), confidence)
+        total += resampled_means(correct[:, members], sentence[members], samples, generator)
+    return percentiles(total / len(names), confidence)
 
 
 class Difference(NamedTuple):
-    """How much better one system is than another on the same examples.
+    """How much more one system has than another on the same examples.
 
     Attributes
     ----------
     value : float
-        Accuracy of the first less accuracy of the second.
+        Mean of the first less mean of the second: of accuracies where the examples are right or wrong.
     low, high : float
-        Percentile bootstrap interval.
+        Percentile bootstrap interval, sentences being resampled for both at once.
     p : float
-        Two-sided; of a difference at least as large if there were none (the bootstrap shifted to 0).
+        Two-sided; of a difference at least as large if there were none (the same bootstrap, shifted to 0).
     mcnemar_p : float
         Exact McNemar test over examples. It takes them as independent, which those of one sentence are not: it stands
-        beside, not instead.
+        beside, not instead. NaN where the values are not right or wrong.
     """
 
     value: float
@@ -150,26 +178,26 @@ class Difference(NamedTuple):
 
 
 def paired_difference(
-    first: NDArray[np.bool_],
-    second: NDArray[np.bool_],
+    first: NDArray[np.float64] | NDArray[np.bool_],
+    second: NDArray[np.float64] | NDArray[np.bool_],
     sentence: NDArray[np.integer],
     samples: int = SAMPLES,
     confidence: float = CONFIDENCE,
     seed: int = 0,
 ) -> Difference:
-    """Compare two systems, sentences being drawn for both at once.
+    """Compare two systems by the paired bootstrap: what is resampled is the sentence, for both systems at once.
 
     Parameters
     ----------
-    first, second : bool arrays, shape (n,)
-        Whether each example was predicted right.
+    first, second : bool or float arrays, shape (n,)
+        Whether each example was predicted right, or what else each example has (bits, means over draws).
     sentence, samples, confidence, seed
-        As in `bootstrap_interval`.
+        As in `bootstrap_interval`. On very few sentences the p-value is too small: a single one does not vary at all.
 
     Raises
     ------
     ValueError
-        If there are no examples.
+        If there are no examples, or as in `mean_intervals`.
 
     References
     ----------
@@ -177,42 +205,102 @@ def paired_difference(
     """
     if not len(first):
         raise ValueError("two systems cannot be compared on no examples")
-    sums = _resampled_sums(_per_sentence(np.stack([first, second]), sentence), samples, np.random.default_rng(seed))
-    differences = (sums[:, 1] - sums[:, 2]) / sums[:, 0]
-    value = (int(first.sum()) - int(second.sum())) / len(first)
-    low, high = _percentiles(differences[:, np.newaxis], confidence)[0]
+    both, sentence = checked(np.stack([first, second]), sentence, samples, confidence)
+    # Example by example: two systems that differ by a constant then differ by it in every sample.
+    difference = np.subtract(*both, dtype=np.float64)
+    means = resampled_means(difference[np.newaxis], sentence, samples, np.random.default_rng(seed))
+    value = float(difference.sum()) / len(difference)
+    low, high = percentiles(means, confidence)[0]
     # A rounding in the last bit must not decide whether a sample is "at least as far".
-    extreme = int((np.abs(differences - value) >= abs(value) * (1 - 1e-12)).sum())
-    wins, losses = int((first & ~second).sum()), int((second & ~first).sum())
-    mcnemar = binomtest(wins, wins + losses).pvalue if wins + losses else 1.0
-    return Difference(value, float(low), float(high), (1 + extreme) / (samples + 1), float(mcnemar))
+    extreme = int((np.abs(means - value) >= abs(value) * (1 - 1e-12)).sum())
+    mcnemar = _mcnemar(*both) if both.dtype == np.bool_ else float("nan")
+    return Difference(value, float(low), float(high), (1 + extreme) / (samples + 1), mcnemar)
 
 
-def _per_sentence(correct: NDArray[np.bool_], sentence: NDArray[np.integer]) -> NDArray[np.float64]:
-    """Count each sentence's examples and each system's right ones: [S, 1 + systems], all that an accuracy needs."""
-    _, cluster = np.unique(sentence, return_inverse=True)
-    totals = [np.bincount(cluster)] + [np.bincount(cluster[right], minlength=cluster.max() + 1) for right in correct]
-    return np.stack(totals, axis=1).astype(np.float64)
+def holm(p: Sequence[float]) -> list[float]:
+    """Correct the p-values of a family of tests for their number; nothing is resampled.
 
+    To reject those that come out below alpha makes any false rejection in the family at most alpha likely, however the
+    tests depend on each other.
 
-def _percentiles(values: NDArray[np.float64], confidence: float) -> NDArray[np.float64]:
-    """Return low and high of each column of `values` [samples, systems]: [systems, 2]."""
-    tail = (1 - confidence) / 2
-    return np.quantile(values, [tail, 1 - tail], axis=0).T
+    Parameters
+    ----------
+    p : floats between 0 and 1
+        In any order. NaN is a test that was not made: it stays NaN and does not count.
 
+    Returns
+    -------
+    list of floats
+        In the order of `p`; none is smaller than it was, none above 1, and a smaller p never comes out larger.
 
-def _resampled_sums(per_sentence: NDArray[np.float64], samples: int, rng: np.random.Generator) -> NDArray[np.float64]:
-    """Sum the rows of `per_sentence` [S, k] over S rows drawn with replacement, `samples` times: [samples, k].
+    Raises
+    ------
+    ValueError
+        If a p-value is not between 0 and 1.
 
-    The counts are whole numbers far below 2**53, so the sums are exact and no order of summation can change them.
+    References
+    ----------
+    Holm 1979, "A simple sequentially rejective multiple test procedure".
     """
-    n_sentences, width = per_sentence.shape
-    sums = np.empty((samples, width))
-    block = max(1, _BLOCK_CELLS // n_sentences)
-    for start in range(0, samples, block):
-        size = min(block, samples - start)
-        drawn = rng.integers(n_sentences, size=(size, n_sentences))
-        drawn += np.arange(size)[:, np.newaxis] * n_sentences  # each sample counts in cells of its own
-        times = np.bincount(drawn.ravel(), minlength=size * n_sentences).reshape(size, n_sentences)
-        sums[start : start + size] = times.astype(np.float64) @ per_sentence
-    return sums
+    raw = np.asarray(p, dtype=np.float64)
+    made = np.flatnonzero(~np.isnan(raw))
+    if ((raw[made] < 0) | (raw[made] > 1)).any():
+        raise ValueError(f"p-values lie between 0 and 1, unlike some of {list(p)}")
+    order = made[np.argsort(raw[made], kind="stable")]
+    remaining = np.arange(len(order), 0, -1)  # the smallest p competes with all, the largest with none but itself
+    adjusted = raw.copy()
+    adjusted[order] = np.minimum(np.maximum.accumulate(raw[order] * remaining), 1)
+    return [float(one) for one in adjusted]
+
+
+def seeds_change_something(values: Sequence[float]) -> bool:
+    """Tell whether results of several seeds differ at all; nothing is resampled.
+
+    Where they do not, their spread of 0 is no result: a convex probe fitted to the end has nothing that a seed could
+    change, and "five seeds" are then one run counted five times. One value alone cannot differ.
+    """
+    return len(set(values)) > 1
+
+
+def t_interval(values: Sequence[float], confidence: float = CONFIDENCE) -> tuple[float, float]:
+    """Return Student's t interval of the mean over seeds; nothing is resampled.
+
+    The interval covers the variation of seeds: where the mean of ever more seeds would end on these same test
+    sentences. It does not cover the variation of test sentences, which `bootstrap_interval` is for.
+
+    Parameters
+    ----------
+    values : floats
+        One result of each seed, taken as independent and about normal.
+    confidence : float, between 0 and 1
+
+    Returns
+    -------
+    (low, high) : floats
+        (nan, nan) for fewer than two values. Where all are exactly equal both ends are that value: ask
+        `seeds_change_something` before making anything of it.
+
+    Raises
+    ------
+    ValueError
+        If `confidence` is out of range.
+
+    References
+    ----------
+    Student 1908, "The probable error of a mean".
+    """
+    if not 0 < confidence < 1:
+        raise ValueError(f"confidence={confidence} must be between 0 and 1")
+    n = len(values)
+    if n < 2:
+        return float("nan"), float("nan")
+    if not seeds_change_something(values):
+        return float(values[0]), float(values[0])
+    mean, half = np.mean(values), student.ppf((1 + confidence) / 2, n - 1) * np.std(values, ddof=1) / np.sqrt(n)
+    return float(mean - half), float(mean + half)
+
+
+def _mcnemar(first: NDArray[np.bool_], second: NDArray[np.bool_]) -> float:
+    """Return the two-sided p of the exact test that as many examples are right in the first alone as in the second."""
+    wins, losses = int((first & ~second).sum()), int((second & ~first).sum())
+    return float(binomtest(wins, wins + losses).pvalue) if wins + losses else 1.0

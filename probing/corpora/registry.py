@@ -30,6 +30,9 @@ FORMATS: dict[str, Callable[[Path, str], Iterator[Sentence]]] = {
 DICTIONARY = "dictionary"
 """The format of what has no sentences, but says what words can mean; `read_index_sense` reads it."""
 
+SHIPPED = Path(__file__).parent
+"""The folder of the corpora that come with the package."""
+
 
 @dataclass(frozen=True)
 class Corpus:
@@ -38,19 +41,21 @@ class Corpus:
     Parameters
     ----------
     name : str
-        The name in configs, and the corpus's folder inside `data_folder()`.
+        The name in configs, and of the corpus's folder.
     description : str
         One line.
     format : str
         A key of `FORMATS`, or `DICTIONARY`.
     files : mapping of str to str
-        The file or folder of each split, relative to `data_folder()`. Splits may have any names.
+        The file or folder of each split, relative to `data_folder()` or `SHIPPED`. Splits may have any names.
     licence : str
         Under what terms it may be used.
     source : str
         Where the public finds it.
     size : str
         One line of counts.
+    shipped : bool
+        Whether it comes with the package: its files lie beside this module and not in `data_folder()`.
     """
 
     name: str
@@ -60,12 +65,18 @@ class Corpus:
     licence: str
     source: str
     size: str
+    shipped: bool = False
+
+    def paths(self) -> dict[str, Path]:
+        """Return where the file or folder of each split lies, whether or not it is there."""
+        folder = SHIPPED if self.shipped else data_folder()
+        return {split: folder / file for split, file in self.files.items()}
 
 
-def _conllu_corpus(name: str, stem: str, *, description: str, licence: str, source: str, size: str) -> Corpus:
+def _conllu_corpus(name: str, stem: str, *, description: str, licence: str, source: str, size: str, shipped: bool = False) -> Corpus:
     """Describe a corpus whose splits are the files ``<name>/<stem>-<split>.conllu``."""
     files = {split: f"{name}/{stem}-{split}.conllu" for split in SPLITS}
-    return Corpus(name, description, "conllu", files, licence, source, size)
+    return Corpus(name, description, "conllu", files, licence, source, size, shipped)
 
 
 _WSD_SETS = ("senseval2", "senseval3", "semeval2007", "semeval2013", "semeval2015")
@@ -125,6 +136,15 @@ CORPORA: dict[str, Corpus] = {
             source="https://wordnet.princeton.edu/download/current-version (Debian: wordnet-sense-index)",
             size="senses: 206,941",
         ),
+        _conllu_corpus(
+            "homographs",
+            "homographs",
+            description="Our own sentences for two senses each of 48 words, with parts of speech; comes with the package",
+            licence="CC0 1.0",
+            source="written for this project",
+            size="sentences / words: train 960 / 12,172, dev 288 / 3,690, test 672 / 8,495",
+            shipped=True,
+        ),
     )
 }
 
@@ -174,12 +194,13 @@ def corpus_files(corpus: str | Mapping[str, str]) -> dict[str, Path]:
     """
     if isinstance(corpus, str):
         known = find_corpus(corpus)
-        folder = data_folder()
-        files = {split: folder / file for split, file in known.files.items()}
+        files = known.paths()
         advice = (
-            f"\nGet it from {known.source} ({known.licence}) into {folder / known.name};"
+            f"\nGet it from {known.source} ({known.licence}) into {data_folder() / known.name};"
             " the environment variable PROBING_DATA names another data folder."
         )
+        if known.shipped:
+            advice = "\nIt is a part of this package, which should be installed anew."
     else:
         files = {split: expand(file) for split, file in corpus.items()}
         advice = ""

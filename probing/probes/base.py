@@ -1,13 +1,14 @@
 """What the keys of a probe in a config are, and how an experiment fits it and has it answer."""
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict
 
+from probing.features import Features
 from probing.tasks import Example, Split
 
 
@@ -19,10 +20,32 @@ class Answers(NamedTuple):
     labels : str array, shape (n_examples,)
     answered : bool array, shape (n_examples,)
         Whether the label is the probe's own; where it knew nothing, the label is the group's first sense, or "".
+    bits : float array, shape (n_examples,), optional
+        -log2 of the probability given to the gold labels together; None where a probe has no probabilities.
     """
 
     labels: NDArray[np.str_]
     answered: NDArray[np.bool_]
+    bits: NDArray[np.floating] | None = None
+
+
+class Problem(NamedTuple):
+    """What one cell's estimator is fitted to.
+
+    Attributes
+    ----------
+    train, dev : Split
+        Labels, groups and candidates; the vectors come apart, as problems that are fitted together share them.
+    seed : int or None
+        None where nothing is random.
+    given : mapping of str to float
+        The facts of the probe that `ProbeConfig.after` names, on the same task, view and network.
+    """
+
+    train: Split
+    dev: Split
+    seed: int | None
+    given: Mapping[str, float]
 
 
 class ProbeConfig(BaseModel):
@@ -32,28 +55,53 @@ class ProbeConfig(BaseModel):
     ----------
     sees : {"vectors", "forms"}
         What is given as X: an encoder's vectors, or the word forms alone (a baseline, the same for every encoder).
+    after : str
+        The probe whose facts this one is given, "" for none; an experiment must have both.
+    answers : bool
+        Whether it answers examples of dev and test; one that does not has facts only.
+    one_pass : bool
+        Whether the fits of all its seeds are solved in the same passes over X.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     sees: ClassVar[Literal["vectors", "forms"]] = "vectors"
+    after: ClassVar[str] = ""
+    answers: ClassVar[bool] = True
+    one_pass: ClassVar[bool] = False
     probe: str
 
     def suits(self, train: Split) -> bool:
         """Tell whether the probe makes sense for a task; it is left out where it does not."""
         return True
 
+    @property
+    def all_seeds(self) -> tuple[int | None, ...]:
+        """The seeds with each of which it is fitted; (None,) where nothing is random."""
+        return (None,)
+
+    def all_views(self, views: Sequence[str], n_layers: int) -> Sequence[str]:
+        """Return the views that it reads, of an experiment's `views` (layers by number)."""
+        return views
+
+    def matrix(self, features: Features, view: str) -> NDArray[np.float32]:
+        """Return X for a view: shape (n_examples, dim), or (n_layers, n_examples, dim) for one that joins layers."""
+        return features.view(view)
+
+    def relabel(self, splits: Mapping[str, Split], seed: int | None) -> Mapping[str, Split]:
+        """Return the splits with the labels that it is to predict: the task's own, unless it is a control."""
+        return splits
+
     @abstractmethod
-    def fit(self, X: NDArray[Any], train: Sequence[Split], X_dev: NDArray[Any], dev: Sequence[Split]) -> Sequence[Any]:
-        """Fit one estimator for each of several tasks with the same spans.
+    def fit(self, problems: Sequence[Problem], X: NDArray[Any], X_dev: NDArray[Any]) -> Sequence[Any]:
+        """Fit one estimator for each of several problems with the same spans.
 
         Parameters
         ----------
-        X : array, shape (n_examples, dim) or (n_examples,)
-            What `sees` says.
-        train : splits
-            They differ in labels, groups and candidates alone.
-        X_dev, dev
+        problems : sequence of Problem
+        X : array, shape (n_examples, dim) or (n_examples,) or (n_layers, n_examples, dim)
+            What `sees` and `matrix` say.
+        X_dev
             The same for dev, on which hyper-parameters are chosen.
         """
 
@@ -64,6 +112,11 @@ class ProbeConfig(BaseModel):
     def facts(self, estimator: Any) -> dict[str, float]:
         """Return numbers of a fitted estimator that belong into the results, by the name of their metric."""
         return {}
+
+
+def layers_alone(views: Sequence[str]) -> list[str]:
+    """Return the views that are single layers: for probes whose question is one of layers, and which take long."""
+    return [view for view in views if view.isdecimal()]
 
 
 def always(labels: Any) -> Answers:

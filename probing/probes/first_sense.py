@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from probing.probes.base import Answers, ProbeConfig, with_first_senses
+from probing.probes.base import Answers, ProbeConfig, Problem, with_first_senses
 from probing.tasks import Split
 
 
@@ -24,9 +24,9 @@ class FirstSenseConfig(_SensesConfig):
 
     probe: Literal["first-sense"] = "first-sense"
 
-    def fit(self, X: NDArray[Any], train: Sequence[Split], X_dev: NDArray[Any], dev: Sequence[Split]) -> Sequence[None]:
+    def fit(self, problems: Sequence[Problem], X: NDArray[Any], X_dev: NDArray[Any]) -> Sequence[None]:
         """There is nothing to fit."""
-        return [None for _ in train]
+        return [None for _ in problems]
 
     def answer(self, estimator: None, X: NDArray[Any], split: Split) -> Answers:
         """Answer each example's first candidate."""
@@ -40,11 +40,9 @@ class MostFrequentSenseConfig(_SensesConfig):
 
     probe: Literal["most-frequent-sense"] = "most-frequent-sense"
 
-    def fit(
-        self, X: NDArray[Any], train: Sequence[Split], X_dev: NDArray[Any], dev: Sequence[Split]
-    ) -> Sequence[Counter[str]]:
+    def fit(self, problems: Sequence[Problem], X: NDArray[Any], X_dev: NDArray[Any]) -> Sequence[Counter[str]]:
         """Count the senses of each task; a sense is of one lemma, so that one count serves all lemmas."""
-        return [Counter(label for example in split.examples for label in example.labels) for split in train]
+        return [Counter(label for example in one.train.examples for label in example.labels) for one in problems]
 
     def answer(self, estimator: Counter[str], X: NDArray[Any], split: Split) -> Answers:
         """Answer the candidate with the highest count."""

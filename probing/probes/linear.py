@@ -10,9 +10,10 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from probing.probes.base import Answers, ProbeConfig, with_first_senses
+from probing.probes.base import Answers, ProbeConfig, Problem, always, with_first_senses
 from probing.probes.masked_linear import MaskedLinearProbe
 from probing.probes.softmax_regression import solve
+from probing.probes.surprisal import surprisal
 from probing.tasks import Split
 
 PENALTIES = (1e-6, 1e-5, 1e-4, 1e-3, 1e-2)
@@ -30,8 +31,10 @@ class LinearProbe(ClassifierMixin, BaseEstimator):
     Parameters
     ----------
     penalty : float or sequence of floats
-        With several, all are fitted together and the one with the highest accuracy on dev is kept; of equals, the
-        largest.
+        With several, all are fitted together and the best one on dev is kept; of equals, the largest.
+    choose_by : {"accuracy", "surprisal"}
+        What is best on dev: the highest accuracy, or the fewest bits for the labels (those that train lacks cost what
+        `surprisal` says).
     standardize : bool
         Give each feature mean 0 and variance 1 on the training examples first. Layers differ in scale by multiples,
         so that without it one penalty would mean something else for each layer.
@@ -50,9 +53,15 @@ class LinearProbe(ClassifierMixin, BaseEstimator):
         The penalty kept.
     dev_accuracy_ : dict of float to float
         Accuracy on dev by penalty; empty where no dev was given.
+    dev_bits_ : dict of float to float
+        Mean surprisal on dev by penalty, where it is what a penalty is chosen by; else empty.
     n_iter_ : int
     objective_ : float
+    cross_entropy_ : float
+        The mean over the training examples, in nats: the objective without its penalty.
     converged_ : bool
+    n_train_ : int
+        Training examples.
     n_features_in_ : int
     """
 
@@ -61,20 +70,25 @@ class LinearProbe(ClassifierMixin, BaseEstimator):
     intercept_: NDArray[np.float64]
     penalty_: float
     dev_accuracy_: dict[float, float]
+    dev_bits_: dict[float, float]
     n_iter_: int
     objective_: float
+    cross_entropy_: float
     converged_: bool
+    n_train_: int
     n_features_in_: int
 
     def __init__(
         self,
         penalty: float | Sequence[float] = 1e-4,
         *,
+        choose_by: str = "accuracy",
         standardize: bool = True,
         tolerance: float = 1e-6,
         max_iterations: int = 200,
     ) -> None:
         self.penalty = penalty
+        self.choose_by = choose_by
         self.standardize = standardize
         self.tolerance = tolerance
         self.max_iterations = max_iterations
@@ -94,7 +108,8 @@ class LinearProbe(ClassifierMixin, BaseEstimator):
         Raises
         ------
         ValueError
-            If there are several penalties and no dev, fewer than two classes, or a value that is not finite.
+            If there are several penalties and no dev, fewer than two classes, a value that is not finite, or
+            something else than accuracy or surprisal to choose by.
         """
         X, y = validate_data(self, X, y, dtype=[np.float32, np.float64])
         check_classification_targets(y)
@@ -116,10 +131,7 @@ class LinearProbe(ClassifierMixin, BaseEstimator):
 
     def predict_log_proba(self, X: Any) -> NDArray[np.float64]:
         """Return natural-log probabilities, shape (n_examples, n_classes)."""
-        scores = self._scores(X)
-        scores -= scores.max(axis=1, keepdims=True)
-        scores -= np.log(np.exp(scores).sum(axis=1, keepdims=True))
-        return scores
+        return _log_softmax(self._scores(X))
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """Return probabilities, shape (n_examples, n_classes)."""
@@ -132,7 +144,7 @@ class LinearProbe(ClassifierMixin, BaseEstimator):
 
 
 def fit_targets(
-    probe: LinearProbe,
+    probe: LinearProbe | Sequence[LinearProbe],
     X: NDArray[np.floating],
     targets: Sequence[NDArray[Any]],
     X_dev: NDArray[np.floating] | None = None,
@@ -142,8 +154,8 @@ def fit_targets(
 
     Parameters
     ----------
-    probe : LinearProbe
-        The settings; not fitted itself.
+    probe : LinearProbe or sequence of LinearProbe
+        The settings, for all targets or for each; not fitted themselves. Targets may differ in their penalties alone.
     X, X_dev : float arrays, shape (n_examples, n_features)
         Must be finite: features are checked when they are made.
     targets, dev_targets : sequences of label arrays, shape (n_examples,)
@@ -152,8 +164,14 @@ def fit_targets(
     -------
     list of LinearProbe
         What `probe.fit` would give for each target alone.
+
+    Raises
+    ------
+    ValueError
+        If settings other than the penalties differ; also what `LinearProbe.fit` raises.
     """
-    probes = [LinearProbe(**probe.get_params()) for _ in targets]
+    settings = [probe] * len(targets) if isinstance(probe, LinearProbe) else probe
+    probes = [LinearProbe(**own.get_params()) for own in settings]
     for each in probes:
         each.n_features_in_ = X.shape[1]
     _fit(probes, X, targets, X_dev, dev_targets or [None] * len(targets))
@@ -167,11 +185,13 @@ def _fit(
     X_dev: NDArray[np.floating] | None,
     dev_targets: Sequence[NDArray[Any] | None],
 ) -> None:
-    """Fit probes of equal settings, a target each."""
+    """Fit probes of equal settings (their penalties may differ), a target each."""
     settings = probes[0]
-    penalties = sorted(np.atleast_1d(settings.penalty).tolist(), reverse=True)
-    if len(penalties) > 1 and X_dev is None:
-        raise ValueError(f"to choose from {len(penalties)} penalties, fit needs X_dev and y_dev")
+    _check_settings(probes)
+    penalties = [sorted(np.atleast_1d(probe.penalty).tolist(), reverse=True) for probe in probes]
+    most = max(len(own) for own in penalties)
+    if most > 1 and X_dev is None:
+        raise ValueError(f"to choose from {most} penalties, fit needs X_dev and y_dev")
     codes = []
     for probe, y in zip(probes, targets, strict=True):
         probe.classes_, code = np.unique(y, return_inverse=True)
@@ -186,17 +206,41 @@ def _fit(
         tolerance=settings.tolerance,
         max_iterations=settings.max_iterations,
     )
-    for probe, group, y_dev in zip(probes, solutions, dev_targets, strict=True):
-        probe.dev_accuracy_ = {}
+    for probe, own, group, y_dev in zip(probes, penalties, solutions, dev_targets, strict=True):
+        probe.n_train_ = len(X)
+        probe.dev_accuracy_, probe.dev_bits_ = {}, {}
         if X_dev is not None and y_dev is not None:
-            for penalty, solution in zip(penalties, group, strict=True):
-                predicted = probe.classes_[_scores(X_dev, solution.weights, solution.bias).argmax(axis=1)]
-                probe.dev_accuracy_[penalty] = float(np.mean(predicted == y_dev))
-        # The penalties fall, and `max` keeps the first of equals: the largest.
-        probe.penalty_ = max(probe.dev_accuracy_ or penalties, key=lambda p, of=probe.dev_accuracy_: of.get(p, 0.0))
-        kept = group[penalties.index(probe.penalty_)]
+            for penalty, solution in zip(own, group, strict=True):
+                scores = _scores(X_dev, solution.weights, solution.bias)
+                probe.dev_accuracy_[penalty] = float(np.mean(probe.classes_[scores.argmax(axis=1)] == y_dev))
+                if probe.choose_by == "surprisal":
+                    gold = [(label,) for label in np.asarray(y_dev).tolist()]
+                    bits = surprisal(_log_softmax(scores), probe.classes_.tolist(), gold, len(X))
+                    probe.dev_bits_[penalty] = float(bits.mean())
+        # The penalties fall, and `max` and `min` keep the first of equals: the largest.
+        if probe.dev_bits_:
+            probe.penalty_ = min(probe.dev_bits_, key=probe.dev_bits_.__getitem__)
+        else:
+            probe.penalty_ = max(probe.dev_accuracy_ or own, key=lambda p, of=probe.dev_accuracy_: of.get(p, 0.0))
+        kept = group[own.index(probe.penalty_)]
         probe.coef_, probe.intercept_ = np.ascontiguousarray(kept.weights.T), kept.bias
         probe.objective_, probe.n_iter_, probe.converged_ = kept.objective, kept.iterations, kept.converged
+        probe.cross_entropy_ = kept.cross_entropy
+
+
+def _check_settings(probes: Sequence[LinearProbe]) -> None:
+    if probes[0].choose_by not in ("accuracy", "surprisal"):
+        raise ValueError(f"choose_by is {probes[0].choose_by!r}: a penalty is chosen by accuracy or surprisal")
+    shared = [{**probe.get_params(), "penalty": None} for probe in probes]
+    if any(one != shared[0] for one in shared):
+        raise ValueError("probes that are fitted together may differ in their penalties only")
+
+
+def _log_softmax(scores: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Turn scores (n_examples, n_classes) into natural-log probabilities, in place."""
+    scores -= scores.max(axis=1, keepdims=True)
+    scores -= np.log(np.exp(scores).sum(axis=1, keepdims=True))
+    return scores
 
 
 def _scores(X: NDArray[np.floating], weights: NDArray[np.float64], bias: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -207,8 +251,8 @@ def _scores(X: NDArray[np.floating], weights: NDArray[np.float64], bias: NDArray
     return scores
 
 
-class LinearConfig(ProbeConfig):
-    """Multinomial logistic regression; its L2 penalty is chosen on dev for each view by itself.
+class PenalisedConfig(ProbeConfig):
+    """What the probes that are linear probes, or made of them, have in common.
 
     Attributes
     ----------
@@ -220,40 +264,72 @@ class LinearConfig(ProbeConfig):
     max_iterations : int
     """
 
-    probe: Literal["linear"] = "linear"
     penalties: tuple[Annotated[float, Field(ge=1e-12, le=1e6)], ...] = Field(default=PENALTIES, min_length=1)
     tolerance: PositiveFloat = 1e-5
     max_iterations: PositiveInt = 200
 
+    def settings(self, **others: Any) -> LinearProbe:
+        """Return a linear probe with these settings, not fitted; `others` go to `LinearProbe` as they are."""
+        return LinearProbe(self.penalties, tolerance=self.tolerance, max_iterations=self.max_iterations, **others)
+
+
+class LinearConfig(PenalisedConfig):
+    """Multinomial logistic regression; its L2 penalty is chosen on dev for each view by itself."""
+
+    probe: Literal["linear"] = "linear"
+
     def fit(
-        self, X: NDArray[Any], train: Sequence[Split], X_dev: NDArray[Any], dev: Sequence[Split]
+        self, problems: Sequence[Problem], X: NDArray[Any], X_dev: NDArray[Any]
     ) -> Sequence[LinearProbe | MaskedLinearProbe]:
         """Fit all penalties of all tasks together; a task whose examples compete in groups has a problem a group."""
-        if train[0].has_groups:
+        if problems[0].train.has_groups:
             return [
                 MaskedLinearProbe(self.penalties, tolerance=self.tolerance, max_iterations=self.max_iterations).fit(
-                    X, _gold(one), _groups(one), X_dev, _gold(other), _groups(other)
+                    X, _gold(one.train), _groups(one.train), X_dev, _gold(one.dev), _groups(one.dev)
                 )
-                for one, other in zip(train, dev, strict=True)
+                for one in problems
             ]
-        settings = LinearProbe(self.penalties, tolerance=self.tolerance, max_iterations=self.max_iterations)
-        labels = [[split.labels for split in splits] for splits in (train, dev)]
-        return fit_targets(settings, X, labels[0], X_dev, labels[1])
+        return fit_labels(self.settings(), problems, X, X_dev)
 
     def answer(self, estimator: LinearProbe | MaskedLinearProbe, X: NDArray[Any], split: Split) -> Answers:
         """Answer the most probable label, among an example's candidates where it has some."""
         if not isinstance(estimator, MaskedLinearProbe):
-            return super().answer(estimator, X, split)
+            return answers_with_bits(estimator, X, split)
         candidates = [example.candidates for example in split.examples]
         labels, answered = estimator.predict(X, _groups(split), candidates)
         return with_first_senses(labels.tolist(), answered, split)
 
     def facts(self, estimator: Any) -> dict[str, float]:
-        """Return the penalty kept and, of one problem, the iterations that its fit took."""
-        facts = {"l2_penalty": float(estimator.penalty_)}
+        """Return the penalty kept and, of one problem, its fit's iterations and cross-entropy on train, in bits."""
         if isinstance(estimator, LinearProbe):
-            facts["iterations"] = float(estimator.n_iter_)
-        return facts
+            return fitted_facts(estimator)
+        return {"l2_penalty": float(estimator.penalty_)}
+
+
+def fit_labels(
+    probe: LinearProbe | Sequence[LinearProbe],
+    problems: Sequence[Problem],
+    X: NDArray[np.floating],
+    X_dev: NDArray[np.floating],
+) -> list[LinearProbe]:
+    """Fit one probe to the first labels of each problem, all in the same passes: see `fit_targets`."""
+    return fit_targets(probe, X, [one.train.labels for one in problems], X_dev, [one.dev.labels for one in problems])
+
+
+def answers_with_bits(estimator: LinearProbe, X: NDArray[np.floating], split: Split) -> Answers:
+    """Return the most probable label of each of a split's examples, and what its gold labels cost."""
+    log_proba = estimator.predict_log_proba(X)
+    bits = surprisal(log_proba, estimator.classes_.tolist(), _gold(split), estimator.n_train_)
+    return always(estimator.classes_[log_proba.argmax(axis=1)])._replace(bits=bits)
+
+
+def fitted_facts(estimator: LinearProbe) -> dict[str, float]:
+    """Return the penalty kept, the iterations of the fit, and the mean cross-entropy on train in bits."""
+    return {
+        "l2_penalty": float(estimator.penalty_),
+        "iterations": float(estimator.n_iter_),
+        "train_cross_entropy_bits": float(estimator.cross_entropy_ / np.log(2)),
+    }
 
 
 def _gold(split: Split) -> list[tuple[str, ...]]:

@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from probing.probes.base import ProbeConfig
+from probing.probes.base import Answers, ProbeConfig, Problem, always
+from probing.probes.surprisal import surprisal
 from probing.tasks import Split
 
 
@@ -19,13 +20,18 @@ class MajorityProbe(ClassifierMixin, BaseEstimator):
     Attributes
     ----------
     classes_ : array, shape (n_classes,)
+    share_ : float array, shape (n_classes,)
+        Of the training examples.
+    n_train_ : int
     label_ : the label that is always answered
     """
 
     def fit(self, X: Any, y: Any) -> "MajorityProbe":
         """Count the labels `y`, shape (n_examples,); `X` is not looked at."""
         labels = np.asarray(y)
-        self.classes_ = np.unique(labels)
+        self.classes_, counts = np.unique(labels, return_counts=True)
+        self.share_ = counts / len(labels)
+        self.n_train_ = len(labels)
         self.label_ = _most_frequent(labels.tolist())
         return self
 
@@ -81,10 +87,10 @@ class _FormsConfig(ProbeConfig):
         return not train.has_groups
 
     def fit(
-        self, X: NDArray[Any], train: Sequence[Split], X_dev: NDArray[Any], dev: Sequence[Split]
+        self, problems: Sequence[Problem], X: NDArray[Any], X_dev: NDArray[Any]
     ) -> Sequence[MajorityProbe | TypeMajorityProbe]:
         """Fit each task by itself; dev is not needed."""
-        return [self.estimator().fit(X, split.labels) for split in train]
+        return [self.estimator().fit(X, one.train.labels) for one in problems]
 
 
 class MajorityConfig(_FormsConfig):
@@ -92,6 +98,17 @@ class MajorityConfig(_FormsConfig):
 
     probe: Literal["majority"] = "majority"
     estimator = MajorityProbe
+
+    def answer(self, estimator: MajorityProbe, X: NDArray[Any], split: Split) -> Answers:
+        """Answer the most frequent label; its bits come from the training labels' distribution.
+
+        That distribution is what a linear probe without any input has at its optimum, so the mean of the bits is the
+        H_V(Y) that V-information starts from (Xu et al. 2020).
+        """
+        log_proba = np.broadcast_to(np.log(estimator.share_), (len(split.examples), len(estimator.classes_)))
+        gold = [example.labels for example in split.examples]
+        bits = surprisal(log_proba, estimator.classes_.tolist(), gold, estimator.n_train_)
+        return always(estimator.predict(X))._replace(bits=bits)
 
 
 class TypeMajorityConfig(_FormsConfig):

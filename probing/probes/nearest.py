@@ -9,7 +9,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from probing.probes.base import Answers, ProbeConfig, with_first_senses
+from probing.probes.base import Answers, ProbeConfig, Problem, with_first_senses
 from probing.tasks import Split
 
 _ROWS = 8192
@@ -112,11 +112,9 @@ class NearestConfig(ProbeConfig):
 
     probe: Literal["nearest"] = "nearest"
 
-    def fit(
-        self, X: NDArray[Any], train: Sequence[Split], X_dev: NDArray[Any], dev: Sequence[Split]
-    ) -> Sequence[NearestSenseProbe]:
+    def fit(self, problems: Sequence[Problem], X: NDArray[Any], X_dev: NDArray[Any]) -> Sequence[NearestSenseProbe]:
         """Average each task's labels; nothing is chosen on dev."""
-        return [NearestSenseProbe().fit(X, [example.labels for example in split.examples]) for split in train]
+        return [NearestSenseProbe().fit(X, [example.labels for example in one.train.examples]) for one in problems]
 
     def answer(self, estimator: NearestSenseProbe, X: NDArray[Any], split: Split) -> Answers:
         """Choose among each example's candidates, or among all labels where the task has no groups."""

@@ -18,6 +18,7 @@ import logging
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 
 import numpy as np
 import torch
@@ -46,6 +47,8 @@ class Solution:
     bias : float64 array, shape (n_classes,)
     objective : float
         Mean cross-entropy in nats plus the penalty term, at these weights.
+    cross_entropy : float
+        The first of the two.
     gap : float
         Estimated distance of `objective` from its minimum, as a fraction of `objective`: half the squared norm of the
         gradient in the metric of the inverse Hessian estimate. What `tolerance` bounds.
@@ -61,6 +64,7 @@ class Solution:
     weights: NDArray[np.float64]
     bias: NDArray[np.float64]
     objective: float
+    cross_entropy: float
     gap: float
     gradient_norm: float
     iterations: int
@@ -186,7 +190,7 @@ class _Rows:
 def solve(
     X: NDArray[np.floating],
     targets: Sequence[NDArray[np.integer]],
-    penalties: Sequence[float],
+    penalties: Sequence[float] | Sequence[Sequence[float]],
     *,
     tolerance: float = 1e-6,
     max_iterations: int = 200,
@@ -210,6 +214,7 @@ def solve(
     targets : integer arrays, each of shape (n_examples,)
         Each with classes 0 .. K - 1 of its own, all of which occur.
     penalties : floats > 0
+        For every target; or one sequence of floats a target.
     tolerance : float
         A problem stops when its objective is estimated to be within this fraction of its minimum.
     max_iterations : int
@@ -221,7 +226,7 @@ def solve(
     Returns
     -------
     list of lists of Solution
-        `solutions[i][j]` belongs to `targets[i]` and `penalties[j]`.
+        `solutions[i][j]` belongs to `targets[i]` and the j-th of its penalties.
 
     Raises
     ------
@@ -237,8 +242,7 @@ def solve(
     ----------
     Nocedal & Wright 2006, chapter 7 (L-BFGS); Boehning 1992 (the Hessian of multinomial logistic regression).
     """
-    if not all(penalty > 0 for penalty in penalties):
-        raise ValueError(f"penalties must be positive, got {list(penalties)}")
+    groups = _penalties_of_each(penalties, len(targets))
     labels = [torch.from_numpy(np.asarray(target, dtype=np.int64)) for target in targets]
     rows = _Rows(X, standardize)
     problems = []
@@ -248,7 +252,7 @@ def solve(
             raise ValueError(f"target {index} must have at least two classes, 0 .. K - 1, which all occur")
         start = torch.zeros(len(counts), rows.d + 1, dtype=torch.float64)
         start[:, -1] = (counts / rows.n).log()
-        problems += [_Problem(index, float(penalty), _centred(start)) for penalty in penalties]
+        problems += [_Problem(index, penalty, _centred(start)) for penalty in groups[index]]
     with torch.no_grad():
         if rows.n >= 2 * _WARM_UP_EVERY * _sample_size(rows):
             _descend(rows, labels, problems, _WARM_UP_EVERY, 1e-3, _WARM_UP_STEPS)
@@ -261,7 +265,22 @@ def solve(
                 "(relative) above its minimum, tolerance is %.1e",
                 *(problem.penalty, problem.iterations, problem.gap, tolerance),
             )
-    return [solutions[i : i + len(penalties)] for i in range(0, len(solutions), len(penalties))]
+    remaining = iter(solutions)
+    return [list(islice(remaining, len(group))) for group in groups]
+
+
+def _penalties_of_each(penalties: Sequence[float] | Sequence[Sequence[float]], n_targets: int) -> list[list[float]]:
+    """Return the penalties of each target; raise ValueError if one is not positive, or a target has none."""
+    if np.ndim(penalties[0]) == 0:
+        groups = [np.asarray(penalties, dtype=np.float64).tolist()] * n_targets
+    else:
+        groups = [np.asarray(group, dtype=np.float64).tolist() for group in penalties]
+    if len(groups) != n_targets or not all(groups):
+        raise ValueError(f"{n_targets} targets need as many groups of penalties, got {len(groups)}")
+    for group in groups:
+        if not all(penalty > 0 for penalty in group):
+            raise ValueError(f"penalties must be positive, got {group}")
+    return groups
 
 
 def _solution(rows: _Rows, problem: _Problem, tolerance: float) -> Solution:
@@ -270,6 +289,7 @@ def _solution(rows: _Rows, problem: _Problem, tolerance: float) -> Solution:
         weights=weights,
         bias=problem.point[:, -1].numpy() - rows.mean @ weights,
         objective=problem.objective,
+        cross_entropy=problem.objective - problem.penalty / 2 * float(problem.point[:, :-1].square().sum()),
         gap=problem.gap,
         gradient_norm=float(problem.gradient.norm()),
         iterations=problem.iterations,

@@ -1,67 +1,32 @@
-"""Accuracy by layer, drawn from result rows alone.
-
-Figures are made for print at text width: colours that colour-blind readers tell apart (Okabe & Ito) doubled by marker
-shapes, nothing drawn over data, and a footnote that says what every bar and band is. No pyplot, no global state: the
-same rows always give the same bytes.
-"""
+"""Accuracy by layer, drawn from result rows alone; `canvas` says how figures look."""
 
 import textwrap
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from pathlib import Path
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-import matplotlib
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from bilm.files import atomic_path
+from probing.report.canvas import COLOURS, GREY, MARKERS, draw_spread, frame, house_style
 from probing.report.series import (
     BASELINES,
     SUBSETS,
     Panel,
     Series,
-    accuracy_series,
-    baseline_levels,
     footnote,
     shared_layer_names,
+    subset_panels,
     task_name,
     vertical_limits,
     view_positions,
 )
-from probing.results import SCORES, scores, select
 from probing.statistics import CONFIDENCE
 
-_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
-_MARKERS = ("o", "s", "^", "D", "v", "P")
-_GREY = "#444444"
 _BASELINE_LINES: dict[str, Any] = dict(zip(BASELINES, (":", (0, (6, 2)), (0, (6, 2)), ":"), strict=True))
 _MOST_SIDE_BY_SIDE, _MOST_NAMED = 5, 7  # views for which there is room in each of three panels, and for layers' names
-_LINE = 0.19  # inches: the height of a line of text
-
-# Text stays text in SVG: it can be searched, read aloud and edited, and the font list falls back to fonts of nearly the
-# same widths where DejaVu Sans is missing. The PNG beside it is the copy that looks the same everywhere.
-_STYLE: dict[Any, Any] = {
-    "svg.fonttype": "none",
-    "svg.hashsalt": "layer-probing",
-    "text.parse_math": False,  # a "$" in a label is a "$"
-    "font.size": 8.5,
-    "axes.titlesize": 8.5,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.edgecolor": _GREY,
-    "axes.grid": True,
-    "axes.grid.axis": "y",
-    "axes.axisbelow": True,
-    "grid.color": "#E4E4E4",
-    "grid.linewidth": 0.6,
-    "lines.linewidth": 1.0,
-    "lines.markersize": 5.5,
-    "legend.frameon": False,
-}
 
 
 def accuracy_by_layer(
@@ -97,7 +62,7 @@ def accuracy_by_layer(
     ValueError
         If no row is of this task, corpus, split and probe.
     """
-    panels = _subset_panels(rows, task, corpus, probe, split, ["all"])
+    panels = subset_panels(rows, task, corpus, probe, split, ["all"])
     title = f"From which layer does a {probe} probe best read {task_name(task)}?"
     return _draw(title, f"{corpus}, {split}", panels, confidence, layer_names or {})
 
@@ -116,7 +81,7 @@ def accuracy_by_subset(
     Parameters and errors are those of `accuracy_by_layer`. A subset without examples has no panel. The panels' vertical
     axes differ, and the footnote says so: what is to be compared are the layers within a panel.
     """
-    panels = _subset_panels(rows, task, corpus, probe, split, list(SUBSETS))
+    panels = subset_panels(rows, task, corpus, probe, split, list(SUBSETS))
     title = f"From which layer does a {probe} probe best read {task_name(task)}, by kind of example?"
     return _draw(title, f"{corpus}, {split}", panels, confidence, {})
 
@@ -145,48 +110,10 @@ def accuracy_by_task(
     """
     panels = []
     for task, corpus, probe in tasks:
-        (panel,) = _subset_panels(rows, task, corpus, probe, split, ["all"])
+        (panel,) = subset_panels(rows, task, corpus, probe, split, ["all"])
         title = f"{task_name(task)}\n{corpus}, {probe} probe, n = {panel.series[0].n:,}"
         panels.append(panel._replace(title=title[0].upper() + title[1:]))
     return _draw("What does each layer know?", split, panels, confidence, layer_names or {})
-
-
-def save(figure: Figure, folder: Path, stem: str) -> None:
-    """Write `folder/stem.svg` and `folder/stem.png` (200 dots per inch), atomically, without dates or versions."""
-    with _style():
-        with atomic_path(folder / f"{stem}.svg") as path:
-            figure.savefig(
-                path, metadata={"Date": None, "Creator": None, "Title": figure.get_suptitle().replace("\n", " ")}
-            )
-        with atomic_path(folder / f"{stem}.png") as path:
-            figure.savefig(path, dpi=200, metadata={"Software": None})
-
-
-@contextmanager
-def _style() -> Iterator[None]:
-    """Draw with this module's settings whatever the user's own are, and put those back afterwards."""
-    with matplotlib.rc_context():
-        matplotlib.rcdefaults()
-        matplotlib.rcParams.update(_STYLE)
-        yield
-
-
-def _subset_panels(
-    rows: pd.DataFrame, task: str, corpus: str, probe: str, split: str, subsets: Sequence[str]
-) -> list[Panel]:
-    rows = scores(select(rows, task=task, corpus=corpus, split=split))
-    panels = []
-    for subset in subsets:
-        if series := accuracy_series(select(rows, probe=probe), subset):
-            title = f"{SUBSETS[subset]} (n = {series[0].n:,})"
-            measure = f"{SCORES[rows['metric'].iloc[0]]} on {split} (%)"
-            levels = baseline_levels(rows, subset)
-            if subset in ("first-sense", "other-sense"):  # there the sense baselines are right, or wrong, by definition
-                levels = {name: level for name, level in levels.items() if not name.endswith("sense")}
-            panels.append(Panel(title, measure, series, levels))
-    if not panels:
-        raise ValueError(f"no accuracy of probe {probe!r} on {task}, {corpus}, {split}")
-    return panels
 
 
 def _draw(
@@ -196,7 +123,7 @@ def _draw(
     positions, names = view_positions(series), shared_layer_names(series, layer_names)
     several = len(panels) > 1
     stacked = several and len(positions) > _MOST_SIDE_BY_SIDE
-    with _style():
+    with house_style():
         shape = (len(panels), 1) if stacked else (1, len(panels))
         figure, grid = _frame(title, series, footnote(data, panels, confidence), shape)
         for axes, panel in zip(grid, panels, strict=True):
@@ -214,41 +141,21 @@ def _draw(
 
 
 def _frame(title: str, series: Sequence[Series], note: str, shape: tuple[int, int]) -> tuple[Figure, list[Axes]]:
-    """Lay out title, legend, axes and footnote, each in room of its own, so that nothing can cover data."""
     width = 6.6 if shape[1] == 1 else 7.6
     fitting = max(1, int(width * 13 / (max(len(one.encoder) for one in series) + 7)))
     # Two columns put trained networks on the left and the same networks untrained beside them.
     columns = min(fitting, len(series) if all(one.trained for one in series) else 2)
-    title_lines = textwrap.wrap(title, int(width * 12.3))
-    note_lines = textwrap.wrap(note, int(width * 19))
-    headed = 0.15 + _LINE * len(title_lines)
-    above = headed + _LINE * -(-len(series) // columns) + 0.1
-    below = 0.75 * _LINE * len(note_lines) + 0.1
+    handles = [Line2D([], [], linestyle="-" if one.trained else "--", **look(one)) for one in series]
     middle = 3.2 if shape[0] == 1 else 1.9 * shape[0]
-    height = above + middle + below
-    figure = Figure(figsize=(width, height))
-    figure.set_layout_engine("constrained", rect=(0, below / height, 1, middle / height))
-    left = 0.08 / width
-    heading = "\n".join(title_lines)
-    figure.suptitle(heading, x=left, y=1 - 0.1 / height, ha="left", va="top", fontsize=10.5).set_in_layout(False)
-    figure.legend(
-        handles=[Line2D([], [], linestyle="-" if one.trained else "--", **_look(one)) for one in series],
-        loc="upper left",
-        bbox_to_anchor=(left, 1 - (headed + 0.02) / height),
-        ncols=columns,
-        borderaxespad=0,
-        borderpad=0,
-    )
-    figure.text(left, 0.06 / height, "\n".join(note_lines), fontsize=7, color=_GREY, va="bottom", linespacing=1.3)
-    return figure, list(figure.subplots(*shape, sharex=True, squeeze=False).flat)
+    return frame(title, handles, note, shape, columns=columns, width=width, middle=middle)
 
 
-def _look(one: Series) -> dict[str, Any]:
+def look(one: Series) -> dict[str, Any]:
     """Trained networks are solid and filled, untrained ones hollow and thin."""
-    colour = _COLOURS[one.family % len(_COLOURS)]
+    colour = COLOURS[one.family % len(COLOURS)]
     return {
         "color": colour,
-        "marker": _MARKERS[one.family % len(_MARKERS)],
+        "marker": MARKERS[one.family % len(MARKERS)],
         "markerfacecolor": colour if one.trained else "white",
         "linewidth": 1.6 if one.trained else 1.0,
         "label": one.encoder,
@@ -277,7 +184,7 @@ def _draw_series(axes: Axes, series: Sequence[Series], positions: Mapping[str, f
     dodge = min(0.014 * (right - left), 0.7 / len(series))  # so far apart that the encoders' bars can be told apart
     for index, one in enumerate(series):
         shift = (index - (len(series) - 1) / 2) * dodge
-        look = _look(one)
+        drawn_as = look(one)
         for layers in (True, False):  # a line joins the layers; nothing joins views that have no order
             views = [view for view in one.cells if view.isdecimal() == layers]
             if not views:
@@ -285,22 +192,16 @@ def _draw_series(axes: Axes, series: Sequence[Series], positions: Mapping[str, f
             x = np.array([positions[view] + shift for view in views])
             cells = [one.cells[view] for view in views]
             value, low, high = 100 * np.array([(cell.value, cell.low, cell.high) for cell in cells]).T
-            ranged = one.seeds > 1
-            if ranged and layers and len(views) > 1:
-                axes.fill_between(x, low, high, color=look["color"], alpha=0.15, linewidth=0)
-            elif ranged:
-                axes.vlines(x, low, high, color=look["color"], alpha=0.25, linewidth=5)
-            else:  # around the middle: a percentile interval need not be symmetric, nor even contain the value
-                middle, half = (low + high) / 2, (high - low) / 2
-                axes.errorbar(x, middle, half, fmt="none", ecolor=look["color"], capsize=2, label=look["label"])
+            ranged = np.array([cell.seeds > 1 for cell in cells])
+            draw_spread(axes, x, low, high, ranged, drawn_as["color"], banded=layers, label=drawn_as["label"])
             line = ("-" if one.trained else "--") if layers else "none"
-            axes.plot(x, value, linestyle=line, **look)
+            axes.plot(x, value, linestyle=line, **drawn_as)
 
 
 def _draw_baselines(axes: Axes, levels: Mapping[str, float], between_words: str) -> None:
     """Draw the baselines within the axis and name all of them in the right margin, where no data are."""
     bottom, top = axes.get_ylim()
-    style: dict[str, Any] = {"transform": axes.get_yaxis_transform(), "fontsize": 7, "color": _GREY}
+    style: dict[str, Any] = {"transform": axes.get_yaxis_transform(), "fontsize": 7, "color": GREY}
     texts = {n: BASELINES[n].replace(" ", between_words) + f"\n{level:.1f}" for n, level in levels.items()}
     below = [f"{texts[name]} ↓" for name, level in levels.items() if level < bottom]
     above = [f"{texts[name]} ↑" for name, level in levels.items() if level > top]
@@ -309,7 +210,7 @@ def _draw_baselines(axes: Axes, levels: Mapping[str, float], between_words: str)
     inside = sorted((n for n, level in levels.items() if bottom <= level <= top), key=levels.__getitem__, reverse=True)
     for name in inside:
         line = _BASELINE_LINES[name]
-        axes.axhline(levels[name], color=_GREY, linewidth=1.0, linestyle=line, label=BASELINES[name], zorder=1)
+        axes.axhline(levels[name], color=GREY, linewidth=1.0, linestyle=line, label=BASELINES[name], zorder=1)
     room = (top - bottom) * 0.2  # for one name; two whose lines are nearer stand together, the higher line's first
     touching = len(inside) == 2 and levels[inside[0]] - levels[inside[1]] < room
     for group in [inside] if touching else [[name] for name in inside]:

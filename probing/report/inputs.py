@@ -69,6 +69,7 @@ class Settings(BaseModel):
     """What the report tells of config.yaml, besides printing it; a resolved config has every default filled in."""
 
     question: str = ""
+    published: str = ""
     bootstrap: BootstrapSettings = BootstrapSettings()
     probes: list[dict[str, Any]] = []
 
@@ -98,6 +99,11 @@ class Inputs:
     settings: Settings
     environment: Environment
     claims: list[Judged]
+
+    @property
+    def layer_names(self) -> dict[str, list[str]]:
+        """The names of each network's layers."""
+        return {label: facts.layers for label, facts in self.environment.encoders.items()}
 
 
 def read_inputs(folder: Path) -> Inputs:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from probing.results import UNTRAINED, Measured, measured, ordered_views, select, trained_label
+from probing.results import SCORES, UNTRAINED, Measured, measured, ordered_views, scores, select, trained_label
 
 BASELINES = {
     "majority": "majority class",
@@ -72,8 +72,9 @@ class Series:
 
     @property
     def seeds(self) -> int:
-        """How many seeds stand behind a value; with more than one, the ends of a cell are their range."""
-        return max(cell.seeds for cell in self.cells.values())
+        """How many seeds stand behind a layer's value; with more than one, the ends of a cell are their range."""
+        layers = [cell.seeds for view, cell in self.cells.items() if view.isdecimal()]
+        return max(layers or [cell.seeds for cell in self.cells.values()])
 
     @property
     def n(self) -> int:
@@ -98,6 +99,66 @@ class Panel(NamedTuple):
     measure: str
     series: list[Series]
     levels: dict[str, float]
+
+
+def whole(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows of probes that were fitted on all of train."""
+    return select(rows, train_percent="100")
+
+
+def vector_probes(rows: pd.DataFrame) -> list[str]:
+    """Return the probes that read vectors."""
+    return list(dict.fromkeys(rows["probe"][rows["encoder"] != ""]))
+
+
+def probed_by(rows: pd.DataFrame, probe: str) -> pd.DataFrame:
+    """Return the rows of one probe; beside the linear one's stand those of the mix of all layers."""
+    keep = rows["probe"] == probe
+    if probe == "linear":
+        keep |= (rows["probe"] == "mix") & (rows["view"] == "mix")
+    return rows[keep]
+
+
+def subset_panels(
+    rows: pd.DataFrame, task: str, corpus: str, probe: str, split: str, subsets: Sequence[str]
+) -> list[Panel]:
+    """Return a panel for each subset that has accuracies of this task, corpus, probe and split.
+
+    Raises
+    ------
+    ValueError
+        If there is none.
+    """
+    rows = whole(scores(select(rows, task=task, corpus=corpus, split=split)))
+    panels = []
+    for subset in subsets:
+        if series := accuracy_series(probed_by(rows, probe), subset):
+            title = f"{SUBSETS[subset]} (n = {series[0].n:,})"
+            measure = f"{SCORES[rows['metric'].iloc[0]]} on {split} (%)"
+            levels = baseline_levels(rows, subset)
+            if subset in ("first-sense", "other-sense"):  # there the sense baselines are right, or wrong, by definition
+                levels = {name: level for name, level in levels.items() if not name.endswith("sense")}
+            panels.append(Panel(title, measure, series, levels))
+    if not panels:
+        raise ValueError(f"no accuracy of probe {probe!r} on {task}, {corpus}, {split}")
+    return panels
+
+
+def told(panels: Sequence[Panel]) -> str:
+    """Tell the panels' numbers in words, for whoever does not see them."""
+    parts = []
+    for panel in panels:
+        lines = [
+            f"{one.encoder}: " + ", ".join(f"{_named(view)} {100 * c.value:.1f}" for view, c in one.cells.items())
+            for one in panel.series
+        ]
+        lines += [f"{BASELINES[name]}: {level:.1f}" for name, level in panel.levels.items()]
+        parts.append(f"{' '.join(panel.title.split())}, {panel.measure}: {'; '.join(lines)}.")
+    return " ".join(parts)
+
+
+def _named(view: str) -> str:
+    return f"layer {view}" if view.isdecimal() else view
 
 
 def accuracy_series(rows: pd.DataFrame, subset: str) -> list[Series]:
@@ -164,10 +225,12 @@ def footnote(data: str, panels: Sequence[Panel], confidence: float) -> str:
     others = [view for view in view_positions(series) if not view.isdecimal()]
     if others:
         parts.append(f"{', '.join(others).capitalize()}: of all layers.")
+    if "mix" in others:
+        parts.append("The mix's weights are trained jointly with its linear probe, and training stops early on dev.")
     if any(cell.seeds == 1 and not np.isnan(cell.low) for one in series for cell in one.cells.values()):
         interval = f"{100 * confidence:g} % percentile interval"
         parts.append(f"Bars: {interval} from resampling sentences, of each value by itself.")
-    ranged = sorted({one.seeds for one in series if one.seeds > 1})
+    ranged = sorted({cell.seeds for one in series for cell in one.cells.values() if cell.seeds > 1})
     if ranged:
         parts.append(f"Bands: lowest to highest of {' or '.join(map(str, ranged))} seeds, around their mean.")
     if any(one.seeds == 1 for one in series if not one.trained):

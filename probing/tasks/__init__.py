@@ -2,6 +2,7 @@
 
 from probing.tasks.base import Example, Split, Task, TaskError
 from probing.tasks.coarsewsd import CoarseWsdTask
+from probing.tasks.homographs import HomographsTask
 from probing.tasks.pos import PosTask
 from probing.tasks.supersense import SupersenseTask
 from probing.tasks.wsd import WsdTask
@@ -11,12 +12,14 @@ TASKS: dict[str, type[Task]] = {
     "wsd": WsdTask,
     "coarsewsd": CoarseWsdTask,
     "supersense": SupersenseTask,
+    "homographs": HomographsTask,
 }
 
 __all__ = [
     "TASKS",
     "CoarseWsdTask",
     "Example",
+    "HomographsTask",
     "PosTask",
     "Split",
     "SupersenseTask",

@@ -3,7 +3,7 @@
 import hashlib
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import ClassVar, Literal
 
@@ -94,6 +94,16 @@ class Split:
     def sentence_index(self) -> NDArray[np.int64]:
         """The sentence of each example, shape (n_examples,): what intervals resample."""
         return np.array([example.sentence for example in self.examples], dtype=np.int64)
+
+    def of_sentences(self, chosen: Sequence[int]) -> tuple["Split", NDArray[np.int64]]:
+        """Return the part of the split in the `chosen` sentences (indices, rising), and the rows of its examples here.
+
+        The part keeps the words of no other sentence: its examples' `sentence` counts within `chosen`.
+        """
+        place = {sentence: new for new, sentence in enumerate(chosen)}
+        rows = [row for row, example in enumerate(self.examples) if example.sentence in place]
+        examples = [replace(self.examples[row], sentence=place[self.examples[row].sentence]) for row in rows]
+        return Split([self.sentences[index] for index in chosen], examples), np.array(rows, dtype=np.int64)
 
 
 class Task(BaseModel):

@@ -84,7 +84,8 @@ def test_the_report_has_verdicts_first_and_the_tasks_side_by_side(document: dict
     ]
     rows = read_rows(folder / "results.csv")
     wanted = (rows["task"] == "pos-upos") & (rows["encoder"] == "tiny") & (rows["probe"] == "linear")
-    test = rows[wanted & (rows["split"] == "test") & (rows["subset"] == "all")].set_index("view")["value"]
+    wanted &= (rows["metric"] == "accuracy") & (rows["split"] == "test") & (rows["subset"] == "all")
+    test = rows[wanted].set_index("view")["value"]
     assert claims[0].better_value == pytest.approx(test["1"], abs=1e-6)
     assert claims[0].difference == pytest.approx(test["1"] - test["0"], abs=2e-6)
     text = (folder / "report.md").read_text(encoding="utf-8")
@@ -172,3 +173,48 @@ def test_a_probe_that_suits_no_task_is_refused(document: dict[str, Any], tmp_pat
 def test_a_claim_speaks_of_every_trained_network() -> None:
     claim = Claim.model_validate({"says": "x", "task": "t", "probe": "p", "better": 1, "worse": 0})
     assert (claim.better, claim.worse, claim.encoder) == ("1", "0", None)
+
+
+def test_claims_of_a_family_are_corrected_for_their_number_and_those_of_another_are_not() -> None:
+    # 8 wins against 1 loss: the paired p is near 0.02, which three times over is no longer below 0.05.
+    better, worse = [True] * 98 + [False] * 2, [False] * 8 + [True] * 90 + [True] + [False]
+    config, data, finished = cells(better, worse)
+    alone = config.claims[0].model_copy(update={"family": "alone"})
+    three = [config.claims[0].model_copy(update={"family": "three", "says": str(index)}) for index in range(3)]
+    judged = judge(config.model_copy(update={"claims": (alone, *three)}), data, finished)
+    assert [one.family for one in judged] == ["alone", "three", "three", "three"]
+    assert 0.01 < judged[0].p < 0.05
+    assert judged[0].p_holm == judged[0].p
+    assert [one.p_holm for one in judged[1:]] == pytest.approx([3 * judged[0].p] * 3)
+    assert [one.verdict for one in judged] == ["supported", "undecided", "undecided", "undecided"]
+
+
+def test_selectivity_can_be_claimed_and_is_that_of_the_report() -> None:
+    config, data, finished = cells([True] * 90 + [False] * 10, [True] * 80 + [False] * 20)
+    linear, control = config.probes[0], PROBES["control"].model_validate({"probe": "control", "draws": 2})
+    for view, shares in (("1", (0.9, 0.7)), ("2", (0.3, 0.1))):
+        for seed, share in enumerate(shares):
+            # One label in train, so that the control's labels are that label too.
+            labels = np.array(["right" if i < 100 * share else "wrong" for i in range(100)])
+            answers = Answers(labels, np.ones(100, dtype=bool))
+            finished[Cell("pos-upos", control, "net", None, view, seed)] = Predictions({"test": answers}, {})
+    claim = Claim.model_validate(
+        {"says": "y", "task": "pos-upos", "probe": "linear", "measure": "selectivity", "better": 2, "worse": 1}
+    )
+    (judged,) = judge(config.model_copy(update={"claims": (claim,), "probes": (linear, control)}), data, finished)
+    assert (judged.better_value, judged.worse_value) == pytest.approx((0.8 - 0.2, 0.9 - 0.8))
+    assert (judged.verdict, judged.measure) == ("supported", "selectivity")
+    assert np.isnan(judged.mcnemar_p), "a mean over draws is no right or wrong"
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"measure": "selectivity"}, "claims.0.measure: selectivity needs the probe control among probes"),
+        ({"measure": "selectivity", "probe": "nearest"}, "claims.0.measure: selectivity is the probe linear's"),
+    ],
+)
+def test_a_claim_of_selectivity_needs_the_control(document: dict[str, Any], change: Any, message: str) -> None:
+    document["claims"] = [document["claims"][0] | change]
+    with pytest.raises(ValueError, match=message):
+        ExperimentConfig.model_validate(document)

@@ -39,10 +39,9 @@ def test_run_writes_everything_and_prints_where(config: Path, tmp_path: Path) ->
     )
     assert run.returncode == 0, run.stderr
     folder = tmp_path / "results" / "toy"
-    assert run.stdout.strip() == str(folder / "report.md")
-    assert {"config.yaml", "results.csv", "report.md", "claims.csv", "environment.json", "figures", "predictions"} == {
-        path.name for path in folder.iterdir()
-    }
+    assert run.stdout.strip() == str(folder / "report.html")
+    files = {"config.yaml", "results.csv", "report.md", "report.html", "claims.csv", "environment.json"}
+    assert files | {"figures", "tables", "predictions"} == {path.name for path in folder.iterdir()}
     assert set(read_rows(folder / "results.csv")["task"]) == {"pos-xpos"}
     figures = sorted(path.suffix for path in (folder / "figures").iterdir())
     assert ".svg" in figures and ".png" in figures

@@ -1,7 +1,7 @@
 """The whole road: a config in, rows and a report out; the same bytes every time, whatever happened on the way."""
 
+import multiprocessing
 import os
-import signal
 import subprocess
 import sys
 import time
@@ -51,6 +51,43 @@ def test_every_cell_of_the_grid_has_a_row_for_each_split_and_subset(document: di
     assert ((inside["ci_low"] <= inside["value"]) & (inside["value"] <= inside["ci_high"])).all()
 
 
+def test_every_probe_and_share_of_train_walks_the_whole_road(document: dict[str, Any], tmp_path: Path) -> None:
+    document["probes"] += [
+        "nearest",
+        {"probe": "control", "draws": 2},
+        {"probe": "mdl", "percents": [10, 50, 100]},
+        "conditional",
+        {"probe": "mix", "seeds": [0, 1]},
+        {"probe": "mlp", "hidden": 4},
+    ]
+    document |= {"views": ["layers", "mean"], "train_percent": [50, 100], "draws": 2}
+    document |= {"tasks": document["tasks"][:1], "encoders": document["encoders"][:1]}
+    rows = read_rows(run(document, tmp_path) / "results.csv")
+    whole = rows[(rows["train_percent"] == "100") & (rows["encoder"] == "tiny") & (rows["task"] == "pos-upos")]
+    test = whole[(whole["split"] == "test") & (whole["subset"] == "all")]
+    by_probe = {name: test[(test["probe"] == name) & (test["metric"] == "accuracy")] for name in set(test["probe"])}
+    assert {name: len(found) for name, found in by_probe.items()} == {
+        "linear": 4,
+        "nearest": 4,
+        "control": 3 * 2,
+        "conditional": 4,
+        "mix": 3 * 2,
+        "mlp": 4,
+    }
+    # A selectivity is the accuracy of the task less the mean accuracy of the control's draws.
+    for view in ("0", "1", "2"):
+        means = {name: found[found["view"] == view]["value"].mean() for name, found in by_probe.items()}
+        selectivity = test[(test["metric"] == "selectivity") & (test["view"] == view)]["value"].item()
+        assert selectivity == pytest.approx(means["linear"] - means["control"], abs=2e-6)
+    codes = whole[whole["probe"] == "mdl"].pivot_table(index="view", columns="metric", values="value")
+    parts, ratio = codes["data_bits"] + codes["model_bits"], codes["uniform_codelength_bits"] / codes["codelength_bits"]
+    assert codes["codelength_bits"].tolist() == pytest.approx(parts.tolist(), rel=1e-4)
+    assert codes["compression"].tolist() == pytest.approx(ratio.tolist(), rel=1e-4)
+    half = rows[(rows["train_percent"] == "50") & (rows["metric"] == "accuracy")]
+    assert set(half["seed"]) == {"0", "1"}
+    assert set(half["probe"]) == set(by_probe) | {"majority", "type-majority"}
+
+
 def test_baselines_have_the_values_that_a_hand_can_count(document: dict[str, Any], tmp_path: Path) -> None:
     document["encoders"], document["probes"] = [], ["majority", "type-majority"]
     document["tasks"] = document["tasks"][:1]
@@ -63,7 +100,7 @@ def test_baselines_have_the_values_that_a_hand_can_count(document: dict[str, Any
         lines = [f"{i}\t{word}\t_\t{tag}\t_\t_\t_\t_\t_\t_" for i, (word, tag) in enumerate(words, start=1)]
         Path(document["tasks"][0]["corpus"][split]).write_text("\n".join(lines) + "\n\n", encoding="utf-8")
     rows = read_rows(run(document, tmp_path) / "results.csv")
-    test = rows[rows["split"] == "test"].set_index(["probe", "subset"])["value"]
+    test = rows[(rows["split"] == "test") & (rows["metric"] == "accuracy")].set_index(["probe", "subset"])["value"]
     assert test["majority", "all"] == 0.5  # NOUN, 2 of 4
     assert test["type-majority", "all"] == 0.5  # saw -> VERB, boat -> NOUN
     assert test["type-majority", "ambiguous"] == 0.5  # the two saws
@@ -79,7 +116,7 @@ def test_a_label_that_train_lacks_counts_as_wrong_and_is_listed_P34(document: di
     n_symbols = text.count("\tPUNCT\t")
     folder = run(document, tmp_path)
     rows = read_rows(folder / "results.csv")
-    test = rows[(rows["split"] == "test") & (rows["subset"] == "all")]
+    test = rows[(rows["split"] == "test") & (rows["subset"] == "all") & (rows["metric"] == "accuracy")]
     assert (test["n"] == n_tokens).all(), "nothing leaves the denominator"
     assert (test["value"] <= 1 - n_symbols / n_tokens + 1e-6).all()
     assert "SYM" in (folder / "report.md").read_text(encoding="utf-8")
@@ -119,35 +156,69 @@ def test_what_is_done_is_not_done_again_and_fresh_does_it(document: dict[str, An
     pd.testing.assert_frame_equal(first.rows, second.rows)
 
 
-def test_changed_data_or_settings_are_fitted_anew(document: dict[str, Any], tmp_path: Path) -> None:
+def test_changed_data_are_fitted_anew(document: dict[str, Any], tmp_path: Path) -> None:
     document["tasks"], document["encoders"] = document["tasks"][:1], document["encoders"][:1]
     run(document, tmp_path)
-    document["probes"][2]["penalties"] = [0.5, 0.01]
     config = ExperimentConfig.model_validate(document)
-    outcome = run_experiment(config, tmp_path / "results", store=FeatureStore(tmp_path / "cache"))
-    assert (outcome.n_fitted, outcome.n_kept) == (5, 2)
     path = Path(document["tasks"][0]["corpus"]["train"])
     path.write_text(path.read_text(encoding="utf-8").replace("\tNOUN\t", "\tPROPN\t", 1), encoding="utf-8")
     outcome = run_experiment(config, tmp_path / "results", store=FeatureStore(tmp_path / "cache"))
     assert (outcome.n_fitted, outcome.n_kept) == (7, 0)
 
 
-def test_a_run_that_was_killed_goes_on_and_ends_with_the_same_bytes(document: dict[str, Any], tmp_path: Path) -> None:
+def test_results_of_another_config_are_not_overwritten_unless_told_to(document: dict[str, Any], tmp_path: Path) -> None:
+    document["tasks"], document["encoders"] = document["tasks"][:1], document["encoders"][:1]
+    before = (run(document, tmp_path) / "results.csv").read_bytes()
+    changed = {**document, "probes": [*document["probes"][:2], {"probe": "linear", "penalties": [0.5, 0.01]}]}
+    with pytest.raises(UserError, match=r"toy has the results of another config: probes has .*0\.0001.*--fresh"):
+        run(changed, tmp_path)
+    with pytest.raises(UserError, match="bootstrap"):
+        run({**document, "bootstrap": {"samples": 100}}, tmp_path)
+    assert (tmp_path / "results" / "toy" / "results.csv").read_bytes() == before
+    run(changed, tmp_path, fresh=True)
+    assert (tmp_path / "results" / "toy" / "results.csv").read_bytes() != before
+
+
+def test_what_is_added_to_a_config_is_done_beside_what_is_there(document: dict[str, Any], tmp_path: Path) -> None:
+    document["tasks"], document["encoders"] = document["tasks"][:1], document["encoders"][:1]
+    run(document, tmp_path)
+    config = ExperimentConfig.model_validate({**document, "probes": [*document["probes"], "nearest"]})
+    outcome = run_experiment(config, tmp_path / "results", store=FeatureStore(tmp_path / "cache"))
+    assert (outcome.n_fitted, outcome.n_kept) == (5, 7)
+
+
+def _run_in_child(document: dict[str, Any], folder: Path) -> None:
+    config = ExperimentConfig.model_validate(document)
+    run_experiment(config, folder / "results", store=FeatureStore(folder / "cache"))
+
+
+def test_a_run_killed_at_twenty_random_moments_ends_with_the_same_bytes(
+    document: dict[str, Any], tmp_path: Path
+) -> None:
+    document |= {"tasks": document["tasks"][:1], "views": ["layers"]}
+    document["probes"] += [{"probe": "control", "draws": 2}, {"probe": "mdl", "percents": [10, 50, 100]}, "mix"]
+    document["claims"] = [{"says": "x", "task": "pos-upos", "probe": "linear", "better": 1, "worse": 2}]
+    started = time.monotonic()
     undisturbed = run(document, tmp_path / "undisturbed")
-    config = tmp_path / "toy.yaml"
-    config.write_text(yaml.safe_dump(document, sort_keys=False), encoding="utf-8")
-    environment = os.environ | {"PROBING_CACHE": str(tmp_path / "cache")}
-    command = [sys.executable, "-m", "probing", "run", str(config), "--out", str(tmp_path / "killed")]
-    predictions = tmp_path / "killed" / "toy" / "predictions"
-    for n_files in (1, 9, 20):
-        process = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        while process.poll() is None and (not predictions.exists() or len(list(predictions.glob("*.npz"))) < n_files):
-            time.sleep(0.01)
-        process.send_signal(signal.SIGKILL)
-        process.wait()
-    subprocess.run(command, env=environment, check=True, capture_output=True)
-    for name in ("results.csv", "report.md", "environment.json"):
-        assert (tmp_path / "killed" / "toy" / name).read_bytes() == (undisturbed / name).read_bytes()
+    longest = (time.monotonic() - started) / 4
+    # Children of a server that has imported everything start at once, so that kills fall into the run, not the imports.
+    server = multiprocessing.get_context("forkserver")
+    server.set_forkserver_preload(["probing.experiment"])
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        child = server.Process(target=_run_in_child, args=(document, tmp_path / "killed"))
+        child.start()
+        child.join(rng.uniform(0, longest))
+        child.kill()
+        child.join()
+    _run_in_child(document, tmp_path / "killed")
+    names = [path.relative_to(undisturbed) for path in undisturbed.rglob("*") if path.is_file()]
+    assert len(names) > 30
+    for name in names:
+        if name.parts[0] != "predictions":  # their archives have dates
+            assert (tmp_path / "killed/results/toy" / name).read_bytes() == (undisturbed / name).read_bytes(), name
+    left = {path.name for path in (tmp_path / "killed/results/toy/predictions").iterdir()}
+    assert {path.name for path in (undisturbed / "predictions").iterdir()} <= left
 
 
 def test_a_damaged_prediction_file_is_made_again(document: dict[str, Any], tmp_path: Path) -> None:

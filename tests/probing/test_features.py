@@ -1,5 +1,6 @@
 """Features: the mean of each layer over each span, on disk, made once."""
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -66,6 +67,21 @@ def test_views_are_single_layers_their_mean_and_all_side_by_side(tmp_path: Path)
     assert all(isinstance(features.view(view), np.memmap) for view in ("1", "mean", "concat"))
     with pytest.raises(FeatureError, match="no view '3': the layers are 0 to 2"):
         features.view("3")
+
+
+def test_a_view_beside_layer_0_is_both_side_by_side(tmp_path: Path) -> None:
+    features = FeatureStore(tmp_path).get(CountingEncoder(), split_of(*TOKENS), "toy")
+    for view, values in {"0+2": [3, 3, 203, 203], "0+mean": [3, 3, 103, 103], "0+0": [3, 3, 3, 3]}.items():
+        assert features.view(view)[3].tolist() == values
+        assert features.view(view).shape == (5, 4)
+        assert isinstance(features.view(view), np.memmap)
+
+
+@pytest.mark.parametrize("view", ["0+3", "0+concat", "0+", "1+2", "0+0+1", "0+-1", "layers"])
+def test_a_view_that_there_is_not_is_named_with_those_that_there_are(tmp_path: Path, view: str) -> None:
+    features = FeatureStore(tmp_path).get(CountingEncoder(), split_of(*TOKENS), "toy")
+    with pytest.raises(FeatureError, match=f"no view '{re.escape(view)}': the layers are 0 to 2; .*mean, concat, and"):
+        features.view(view)
 
 
 def test_features_are_made_once_for_the_same_network_words_and_spans(tmp_path: Path) -> None:

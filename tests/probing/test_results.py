@@ -7,12 +7,15 @@ import pytest
 from bilm.errors import UserError
 from probing.results import COLUMNS, Measured, measured, ordered_views, read_rows, select, trained_label, write_rows
 
-HEADER = "experiment,task,corpus,split,subset,encoder,encoder_seed,view,probe,seed,metric,value,n,ci_low,ci_high"
+HEADER = (
+    "experiment,task,corpus,split,subset,encoder,encoder_seed,view,probe,seed,train_percent,metric,value,n,"
+    "ci_low,ci_high"
+)
 
 
 def row(**changes: object) -> dict[str, object]:
     """One row of a toy experiment."""
-    texts = ("toy", "pos-upos", "toy-corpus", "test", "all", "net", "", "1", "linear", "", "accuracy")
+    texts = ("toy", "pos-upos", "toy-corpus", "test", "all", "net", "", "1", "linear", "", "100", "accuracy")
     return dict(zip(COLUMNS, (*texts, 0.75, 4, 0.5, 1.0), strict=True)) | changes
 
 
@@ -25,8 +28,8 @@ def test_a_row_is_written_as_exactly_these_bytes(tmp_path: Path) -> None:
     write_rows(rows, tmp_path / "results.csv")
     assert (tmp_path / "results.csv").read_bytes().decode() == (
         f"{HEADER}\n"
-        "toy,pos-upos,toy-corpus,test,all,net,,1,linear,,accuracy,0.666667,4,0.500000,1.000000\n"
-        "toy,pos-upos,toy-corpus,train,all,net,,1,linear,,l2_penalty,10.000000,4,,\n"
+        "toy,pos-upos,toy-corpus,test,all,net,,1,linear,,100,accuracy,0.666667,4,0.500000,1.000000\n"
+        "toy,pos-upos,toy-corpus,train,all,net,,1,linear,,100,l2_penalty,10.000000,4,,\n"
     )
 
 
@@ -79,8 +82,8 @@ def test_rows_that_cannot_be_written_leave_the_file_that_was_there(tmp_path: Pat
         (HEADER.replace(",n,", ",") + "\n", "column 'n' is missing"),
         (HEADER + ",more\n", "its columns are"),
         ("", "column 'experiment' is missing"),
-        (f"{HEADER}\n{'a,' * 11}0.5,4,,\n{'a,' * 11}half,4,,\n", "results.csv:3: value is 'half'"),
-        (f"{HEADER}\n{'a,' * 11}0.5,4.5,,\n", "results.csv:2: n is '4.5'"),
+        (f"{HEADER}\n{'a,' * 12}0.5,4,,\n{'a,' * 12}half,4,,\n", "results.csv:3: value is 'half'"),
+        (f"{HEADER}\n{'a,' * 12}0.5,4.5,,\n", "results.csv:2: n is '4.5'"),
         (f"{HEADER}\na,b\n", "results.csv:2: 2 fields"),
         (f"{HEADER}\n{'a,' * 20}\n", "results.csv:2: 21 fields"),
         ('"', "not a results file"),

@@ -13,8 +13,10 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from probing.probes import LinearProbe
-from probing.probes.linear import fit_targets
-from probing.tasks import PosTask
+from probing.probes.base import Problem
+from probing.probes.linear import LinearConfig, fit_targets
+from probing.tasks import Example, PosTask, Split
+from tests.probing.probes.toy_problems import labelled
 
 
 @parametrize_with_checks([LinearProbe(), LinearProbe(standardize=False)])  # type: ignore[untyped-decorator]
@@ -55,7 +57,6 @@ def test_it_reaches_the_optimum_of_logistic_regression_on_digits_P37(penalty: fl
 def test_it_reaches_the_optimum_of_logistic_regression_on_ewt_features_P37(data_dir: Path, tmp_path: Path) -> None:
     from probing.encoders import BilmEncoderConfig
     from probing.features import FeatureStore
-    from probing.tasks import Split
 
     dev = PosTask(corpus="ud-english-ewt").load()["dev"]
     some = Split(dev.sentences[:600], [example for example in dev.examples if example.sentence < 600])
@@ -105,6 +106,73 @@ def test_several_targets_in_one_go_give_what_each_gives_alone(problem: dict[str,
         np.testing.assert_allclose(
             fitted.predict_proba(problem["X_dev"]), alone.predict_proba(problem["X_dev"]), atol=2e-3
         )
+
+
+def test_targets_with_penalties_of_their_own_give_what_each_gives_alone(problem: dict[str, NDArray[Any]]) -> None:
+    targets = [problem["y"], np.where(problem["y"] == "a", "A", "other"), problem["y"][::-1]]
+    dev_targets = [problem["y_dev"], None, None]
+    probes = [LinearProbe((1e-3, 1e-1), tolerance=1e-9), LinearProbe(1.0, tolerance=1e-9)]
+    probes.append(LinearProbe(1e-2, tolerance=1e-9))
+    together = fit_targets(probes, problem["X"], targets, problem["X_dev"], dev_targets)
+    for fitted, probe, target, dev_target in zip(together, probes, targets, dev_targets, strict=True):
+        alone = probe.fit(problem["X"], target, None if dev_target is None else problem["X_dev"], dev_target)
+        assert (fitted.penalty_, fitted.dev_accuracy_) == (alone.penalty_, alone.dev_accuracy_)
+        assert fitted.objective_ == pytest.approx(alone.objective_, rel=1e-6)
+
+
+def test_targets_fitted_together_may_differ_in_their_penalties_only(problem: dict[str, NDArray[Any]]) -> None:
+    with pytest.raises(ValueError, match="may differ in their penalties only"):
+        fit_targets([LinearProbe(1.0), LinearProbe(1.0, tolerance=1e-3)], problem["X"], [problem["y"]] * 2)
+
+
+def cross_entropy_bits(probe: LinearProbe, X: NDArray[Any], y: NDArray[Any]) -> NDArray[np.float64]:
+    chosen = probe.predict_proba(X)[np.arange(len(y)), np.searchsorted(probe.classes_, y)]
+    bits: NDArray[np.float64] = -np.log2(chosen)
+    return bits
+
+
+def test_by_surprisal_the_penalty_of_fewest_bits_on_dev_is_kept(problem: dict[str, NDArray[Any]]) -> None:
+    penalties = (1e-6, 1e-3, 1e-1, 10.0)
+    probe = LinearProbe(penalties, choose_by="surprisal").fit(**problem)
+    for penalty, found in probe.dev_bits_.items():
+        alone = LinearProbe(penalty).fit(problem["X"], problem["y"])
+        bits = cross_entropy_bits(alone, problem["X_dev"], problem["y_dev"]).mean()
+        assert found == pytest.approx(bits, rel=1e-2)
+    assert set(probe.dev_bits_) == set(penalties)
+    assert probe.penalty_ == min(penalties, key=lambda penalty: probe.dev_bits_[penalty])
+    assert LinearProbe(penalties).fit(**problem).dev_bits_ == {}
+    with pytest.raises(ValueError, match="chosen by accuracy or surprisal"):
+        LinearProbe(choose_by="luck").fit(problem["X"], problem["y"])
+
+
+def test_the_cross_entropy_on_train_is_that_of_its_probabilities(problem: dict[str, NDArray[Any]]) -> None:
+    train, dev = labelled(problem["y"].tolist()), labelled(problem["y_dev"].tolist())
+    config = LinearConfig(penalties=(1e-1,))
+    (probe,) = config.fit([Problem(train, dev, None, {})], problem["X"], problem["X_dev"])
+    assert isinstance(probe, LinearProbe)
+    facts = config.facts(probe)
+    expected = cross_entropy_bits(probe, problem["X"], problem["y"]).mean()
+    assert facts["train_cross_entropy_bits"] == pytest.approx(expected, rel=1e-5)
+    assert facts["l2_penalty"] == 1e-1
+
+
+def test_answers_have_the_bits_of_all_gold_labels_together(problem: dict[str, NDArray[Any]]) -> None:
+    train, dev = labelled(problem["y"].tolist()), labelled(problem["y_dev"].tolist())
+    config = LinearConfig(penalties=(1e-2,))
+    (probe,) = config.fit([Problem(train, dev, None, {})], problem["X"], problem["X_dev"])
+    answers = config.answer(probe, problem["X_dev"], dev)
+    assert isinstance(probe, LinearProbe)
+    assert answers.labels.tolist() == probe.predict(problem["X_dev"]).tolist()
+    assert answers.bits is not None
+    np.testing.assert_allclose(
+        answers.bits, cross_entropy_bits(probe, problem["X_dev"], problem["y_dev"]), rtol=1e-6, atol=1e-9
+    )
+    several = Split(dev.sentences, [Example(0, 0, 1, ("a", "b"), "w"), Example(0, 1, 2, ("new",), "w")])
+    bits = config.answer(probe, problem["X_dev"][:2], several).bits
+    assert bits is not None
+    # One label is new to a probe of 300 examples: 300/301 of the probability is left to the known ones.
+    a, b, _ = probe.predict_proba(problem["X_dev"][:1])[0] * 300 / 301
+    assert bits.tolist() == pytest.approx([-np.log2(a + b), np.log2(301)])
 
 
 def test_the_scale_and_the_place_of_a_feature_change_nothing(problem: dict[str, NDArray[Any]]) -> None:

@@ -8,7 +8,9 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 from probing.probes import MajorityProbe, TypeMajorityProbe
+from probing.probes.majority import MajorityConfig, TypeMajorityConfig
 from probing.tasks import PosTask
+from tests.probing.probes.toy_problems import labelled
 
 FORMS = ["saw", "saw", "saw", "goose", "Saw", "lamp"]
 LABELS = ["VERB", "NOUN", "VERB", "NOUN", "NOUN", "NOUN"]
@@ -38,6 +40,29 @@ def test_baselines_are_estimators(probe: MajorityProbe | TypeMajorityProbe) -> N
     assert fitted.score(FORMS, LABELS) == pytest.approx(np.mean(fitted.predict(FORMS) == np.array(LABELS)))
     refitted = fitted.fit(["saw"], ["X"])
     assert refitted.predict(["saw", "goose"]).tolist() == ["X", "X"], "a second fit forgets the first"
+
+
+def test_the_majoritys_bits_are_those_of_the_training_distribution() -> None:
+    probe = MajorityProbe().fit(FORMS, LABELS)  # four times NOUN, twice VERB
+    answers = MajorityConfig().answer(probe, np.array(FORMS[:2]), labelled(["NOUN", "VERB"]))
+    assert answers.labels.tolist() == ["NOUN", "NOUN"]
+    assert answers.bits is not None
+    assert answers.bits.tolist() == pytest.approx([np.log2(6 / 4), np.log2(6 / 2)])
+    escaped = MajorityConfig().answer(probe, np.array(FORMS[:2]), labelled(["NOUN", "new"])).bits
+    assert escaped is not None
+    assert escaped.tolist() == pytest.approx([-np.log2(4 / 7), np.log2(7)])
+
+
+def test_on_train_the_majoritys_mean_bits_are_the_entropy_of_the_labels() -> None:
+    probe = MajorityProbe().fit(FORMS, LABELS)
+    bits = MajorityConfig().answer(probe, np.array(FORMS), labelled(LABELS)).bits
+    assert bits is not None
+    assert bits.mean() == pytest.approx(-(2 / 3) * np.log2(2 / 3) - (1 / 3) * np.log2(1 / 3))
+
+
+def test_type_majority_has_no_bits() -> None:
+    probe = TypeMajorityProbe().fit(FORMS, LABELS)
+    assert TypeMajorityConfig().answer(probe, np.array(FORMS), labelled(LABELS)).bits is None
 
 
 @pytest.mark.real_data

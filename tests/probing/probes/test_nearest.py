@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from probing.probes import NearestSenseProbe
+from probing.probes import NearestSenseProbe, Problem
 from probing.probes.first_sense import FirstSenseConfig, MostFrequentSenseConfig
 from probing.probes.nearest import NearestConfig
 from probing.tasks import Example, Split
@@ -60,7 +60,7 @@ def test_a_candidate_that_train_lacks_is_never_chosen_and_none_known_falls_back_
     test = split((("a",), ("a", "b")), (("x",), ("x", "y")), (("q",), ()))
     config = NearestConfig()
     X = np.array([[-1.0, 0.0], [0.0, 1.0]], dtype=np.float32)
-    (probe,) = config.fit(X, [train], X, [train])
+    (probe,) = config.fit([Problem(train, train, None, {})], X, X)
     found = config.answer(probe, np.array([[1.0, 0.0]] * 3, dtype=np.float32), test)
     assert found.labels.tolist() == ["b", "x", ""]
     assert found.answered.tolist() == [True, False, False]
@@ -70,7 +70,7 @@ def test_without_groups_all_labels_compete() -> None:
     train = Split([], [Example(0, 0, 1, (label,), "form") for label in ("NOUN", "VERB")])
     X = np.eye(2, dtype=np.float32)
     config = NearestConfig()
-    (probe,) = config.fit(X, [train], X, [train])
+    (probe,) = config.fit([Problem(train, train, None, {})], X, X)
     assert config.answer(probe, X[::-1], train).labels.tolist() == ["VERB", "NOUN"]
 
 
@@ -79,10 +79,10 @@ def test_baselines_answer_the_first_and_the_most_frequent_sense() -> None:
     test = split((("a",), ("a", "b")), (("c",), ("c", "d")), (("z",), ("y", "z")), (("q",), ()))
     forms = np.array(["form"] * 4, dtype=object)
     first, frequent = FirstSenseConfig(), MostFrequentSenseConfig()
-    found = first.answer(first.fit(forms, [train], forms, [train])[0], forms, test)
+    found = first.answer(first.fit([Problem(train, train, None, {})], forms, forms)[0], forms, test)
     assert found.labels.tolist() == ["a", "c", "y", ""]
     assert found.answered.tolist() == [True, True, True, False]
-    found = frequent.answer(frequent.fit(forms, [train], forms, [train])[0], forms, test)
+    found = frequent.answer(frequent.fit([Problem(train, train, None, {})], forms, forms)[0], forms, test)
     assert found.labels.tolist() == ["b", "c", "y", ""]  # c and d are equally frequent: the earlier one
     assert found.answered.tolist() == [True, True, False, False]
 

@@ -1,4 +1,7 @@
-"""Synthetic results: one trained network, the same untrained with three seeds, the two baselines; known numbers."""
+"""Synthetic results: one trained network, the same untrained with three seeds, the two baselines; known numbers.
+
+`rich_folder` has every other measure too, claims with verdicts of each kind, and published numbers to stand beside.
+"""
 
 import json
 from pathlib import Path
@@ -8,6 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from probing.claims import Judged, write_claims
 from probing.results import COLUMNS, UNTRAINED, write_rows
 
 LAYERS = ("token encoder", "LSTM 1", "LSTM 2")
@@ -17,6 +21,7 @@ SIZES = {"all": 2000, "ambiguous": 1000, "unseen": 200}
 def network_rows(encoder: str, seed: str, accuracy: dict[str, float], task: str = "pos-upos") -> list[dict[str, Any]]:
     """Return the rows of one network: `accuracy` by view on test; dev is 0.01 higher, the subsets 0.1 and 0.3 lower."""
     common = {"experiment": "toy", "task": task, "corpus": "toy-corpus", "encoder": encoder, "encoder_seed": seed}
+    common["train_percent"] = "100"
     rows = []
     for view, value in accuracy.items():
         cell = common | {"view": view, "probe": "linear", "seed": ""}
@@ -29,7 +34,7 @@ def network_rows(encoder: str, seed: str, accuracy: dict[str, float], task: str 
 
 def baseline_rows(probe: str, value: float, task: str = "pos-upos") -> list[dict[str, Any]]:
     """Return the rows of a baseline: `value` on all examples of test."""
-    texts = {"experiment": "toy", "task": task, "corpus": "toy-corpus", "probe": probe}
+    texts = {"experiment": "toy", "task": task, "corpus": "toy-corpus", "probe": probe, "train_percent": "100"}
     return _accuracies(dict.fromkeys(("encoder", "encoder_seed", "view", "seed"), "") | texts, value)
 
 
@@ -92,3 +97,87 @@ probes:
     }
     (tmp_path / "environment.json").write_text(json.dumps(environment), encoding="utf-8")
     return tmp_path
+
+
+def one_row(view: str, probe: str, metric: str, value: float, **more: Any) -> dict[str, Any]:
+    """Return a row of the network "net"; half-widths of intervals are given as `half`."""
+    half = more.pop("half", np.nan)
+    named = {"experiment": "toy", "task": "pos-upos", "corpus": "toy-corpus", "encoder": "net", "encoder_seed": ""}
+    place = {"split": "test", "subset": "all", "view": view, "probe": probe, "seed": "", "train_percent": "100"}
+    numbers = {"metric": metric, "value": value, "n": 2000, "ci_low": value - half, "ci_high": value + half}
+    return named | place | numbers | more
+
+
+def measure_rows(encoder: str = "net", encoder_seed: str = "", worse: float = 0.0) -> list[dict[str, Any]]:
+    """Return rows of every measure besides the score, of layers 0 to 2 and of the mix; accuracy falls by `worse`."""
+    who = {"encoder": encoder, "encoder_seed": encoder_seed}
+    rows = []
+    for layer, (control, kbit, conditional) in enumerate(((0.75, 200, 0.0), (0.70, 90, 0.5), (0.60, 110, 0.4))):
+        view = str(layer)
+        for draw in range(3):
+            more = {"seed": str(draw)} | who
+            rows.append(one_row(view, "control", "accuracy", control + 0.01 * draw, **more))
+        score = (0.88, 0.95, 0.94)[layer] - worse
+        rows.append(one_row(view, "control", "selectivity", score - control - 0.01, half=0.01, **who))
+        rows.append(one_row(view, "linear", "v_information_bits", 3.0 + 0.1 * layer - worse, half=0.02, **who))
+        for seed in range(2):
+            train = {"split": "train", "n": 9000, "seed": str(seed)} | who
+            bits = 1024 * (kbit + seed) * (1 + worse)
+            for metric, value in (
+                ("codelength_bits", bits),
+                ("uniform_codelength_bits", 1024 * 800.0),
+                ("compression", 1024 * 800.0 / bits),
+                ("data_bits", 0.75 * bits),
+                ("model_bits", 0.25 * bits),
+            ):
+                rows.append(one_row(view, "mdl", metric, value, **train))
+        if layer:
+            value = conditional - worse
+            rows.append(one_row(view, "conditional", "conditional_information_bits", value, half=0.02, **who))
+    for seed in range(5):
+        more = {"seed": str(seed)} | who
+        for view, value in (("mix-0", 0.87), ("mix-1", 0.95), ("mix", 0.955)):
+            rows.append(one_row(view, "mix", "accuracy", value - worse + 0.001 * seed, **more))
+        weights = (0.2, 0.5 + 0.01 * seed, 0.3 - 0.01 * seed)
+        facts = {f"mix_weight_{layer}": weight for layer, weight in enumerate(weights)}
+        facts |= {"mix_gamma": 1.5, "centre_of_gravity": weights[1] + 2 * weights[2], "kl_from_uniform_bits": 0.1}
+        rows += [one_row("mix", "mix", name, v, **(more | {"split": "train"})) for name, v in facts.items()]
+        value = float("nan") if worse else 1.06
+        rows.append(one_row("mix", "mix", "expected_layer", value, **more))
+    for percent, share in (("0.1", 0.7), ("1", 0.8), ("10", 0.95)):
+        for draw in range(3):
+            for layer, best in enumerate((0.88, 0.95, 0.94)):
+                value = (best - worse) * share + 0.01 * draw
+                about = {"train_percent": percent, "seed": str(draw)} | who
+                rows.append(one_row(str(layer), "linear", "accuracy", value, half=0.004, **about))
+    return rows
+
+
+@pytest.fixture
+def rich_rows(rows: pd.DataFrame) -> pd.DataFrame:
+    """The rows of `rows`, and of every other measure."""
+    more = measure_rows()
+    for seed in range(3):
+        more += measure_rows(f"net{UNTRAINED}", str(seed), 0.07 + 0.005 * seed)
+    more.append(one_row("", "control", "control_ceiling", 0.92, encoder=""))
+    return pd.concat([rows, pd.DataFrame(more, columns=list(COLUMNS))], ignore_index=True)
+
+
+@pytest.fixture
+def rich_folder(folder: Path, rich_rows: pd.DataFrame) -> Path:
+    """A results folder with every measure, three claims, and published numbers to stand beside."""
+    write_rows(rich_rows, folder / "results.csv")
+    with (folder / "config.yaml").open("a", encoding="utf-8") as file:
+        file.write("published: table6-pos\n")
+    told = (
+        ("layer 1 reads better than layer 2", 0.01, 0.004, 0.016, 0.0002, "supported"),
+        ("layer 2 reads <script>alert(1)</script> & better than layer 1", -0.01, -0.016, -0.004, 0.0002, "refuted"),
+        ("layer 1 differs from the mean of all layers", 0.001, -0.003, 0.005, 0.4, "undecided"),
+    )
+    place = ("pos-upos", "toy-corpus", "net", "linear", "score", "all", "1", "2", 0.95, 0.94)
+    judged = [
+        Judged("", says, *place, value, low, high, p, min(1.0, 3 * p), 0.001, 2000, verdict)  # type: ignore[arg-type]
+        for says, value, low, high, p, verdict in told
+    ]
+    write_claims(judged, folder / "claims.csv")
+    return folder

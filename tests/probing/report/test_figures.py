@@ -13,7 +13,8 @@ from matplotlib.container import ErrorbarContainer
 from matplotlib.figure import Figure
 from matplotlib.transforms import Bbox
 
-from probing.report.figures import accuracy_by_layer, accuracy_by_subset, save
+from probing.report.canvas import save
+from probing.report.figures import accuracy_by_layer, accuracy_by_subset
 from probing.results import UNTRAINED
 
 CORPUS = ("pos-upos", "toy-corpus")

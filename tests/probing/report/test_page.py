@@ -21,7 +21,7 @@ FIGURES = [f"pos-upos-toy-corpus-linear-{what}.{ending}" for what in ("layers", 
 @pytest.fixture
 def report(monkeypatch: pytest.MonkeyPatch) -> Report:
     """Return the report's text; figures are drawn but, to be quick, not written."""
-    monkeypatch.setattr(page, "save", lambda figure, folder, stem: None)
+    monkeypatch.setattr(page, "save", lambda figure, folder, stem: '<svg viewBox="0 0 1 1"></svg>')
 
     def written(folder: Path) -> str:
         write_report(folder)
@@ -173,7 +173,9 @@ def test_the_same_results_give_the_same_bytes_under_every_hash_seed_P41(folder: 
         subprocess.run([sys.executable, "-c", code, str(folder)], check=True, env=environment)
         contents.append({path.name: path.read_bytes() for path in folder.rglob("*") if path.is_file()})
     assert contents[0] == contents[1]
-    assert set(contents[0]) == {"config.yaml", "environment.json", "report.md", "results.csv", *FIGURES}
+    tables = {f"pos-upos-toy-corpus-linear.{ending}" for ending in ("md", "tex")}
+    read = {"config.yaml", "environment.json", "results.csv"}
+    assert set(contents[0]) == {"report.md", "report.html", *read, *tables, *FIGURES}
 
 
 def test_a_subset_without_examples_is_left_out(report: Report, folder: Path, rows: pd.DataFrame) -> None:

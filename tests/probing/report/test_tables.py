@@ -1,12 +1,14 @@
 import numpy as np
 import pandas as pd
 
-from probing.report.tables import accuracy_table, ends, markdown_table, percent
+from probing.report.document import Table
+from probing.report.markdown import markdown_table
+from probing.report.tables import accuracy_table, ends, percent
 from probing.results import Measured
 
 
 def lines_of(rows: pd.DataFrame) -> list[str]:
-    return accuracy_table(rows, "pos-upos", "toy-corpus").split("\n")
+    return markdown_table(accuracy_table(rows, "pos-upos", "toy-corpus")).split("\n")
 
 
 def test_the_table_of_a_task_has_baselines_then_each_network_view_by_view(rows: pd.DataFrame) -> None:
@@ -73,7 +75,7 @@ def test_a_table_of_baselines_alone_has_no_networks(rows: pd.DataFrame) -> None:
 
 
 def test_a_bar_in_a_label_does_not_break_the_table() -> None:
-    assert markdown_table(["a", "b"], [["x|y", "1"]]) == "| a | b |\n| :-- | --: |\n| x\\|y | 1 |"
+    assert markdown_table(Table(("a", "b"), (("x|y", "1"),))) == "| a | b |\n| :-- | --: |\n| x\\|y | 1 |"
 
 
 def test_fractions_are_percent_with_two_decimals() -> None:

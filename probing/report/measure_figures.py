@@ -1,0 +1,279 @@
+"""Figures beside accuracy by layer: what other measures say, how layers are mixed, how much data a probe needs."""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
+
+from probing.report.canvas import COLOURS, GREY, MARKERS, draw_spread, frame, house_style
+from probing.report.figures import look
+from probing.report.measures import KBIT, MEASURES, MIX_LAYERS, mix_layers, of_measure
+from probing.report.series import Series, task_name, whole
+from probing.results import UNTRAINED, Measured, measured, ordered_views, scores, select, trained_label
+
+_DRAWN = {  # a measure's name and unit, and what its values are divided by
+    "accuracy": ("accuracy (%)", 0.01),
+    "f1": ("F1 (%)", 0.01),
+    "selectivity": ("selectivity (points)", 0.01),
+    "compression": ("compression (×)", 1.0),
+    "conditional_information_bits": ("conditional info. (bits)", 1.0),
+}
+_MOST_VIEWS = 8
+_WIDTH = 7.6
+
+
+class Drawing(NamedTuple):
+    """A figure, and its numbers in words."""
+
+    figure: Figure
+    told: str
+
+
+def measures_by_layer(rows: pd.DataFrame) -> Drawing | None:
+    """Draw a row of panels for each task: each measure by layer, the best layer of each trained network in its title.
+
+    None where no task has another measure than accuracy.
+    """
+    rows = whole(rows)
+    panels = []
+    for task, corpus in dict.fromkeys(zip(rows["task"], rows["corpus"], strict=True)):
+        here = select(rows, task=task, corpus=corpus)
+        found = {one.metric: _layer_series(here, one.metric) for one in MEASURES if _drawn(one)}
+        found = {metric: series for metric, series in found.items() if series}
+        if set(found) - {"accuracy", "f1"}:
+            panels.append((task, corpus, here, found))
+    if not panels:
+        return None
+    columns = max(len(found) for *_, found in panels)
+    series = max((one for *_, found in panels for one in found.values()), key=len)
+    handles = [Line2D([], [], linestyle="-" if one.trained else "--", **look(one)) for one in series]
+    note = (
+        "Higher is better in every panel; vertical axes differ and do not start at 0. Bars: intervals from resampling "
+        "sentences; bands: lowest to highest of several seeds or draws. Accuracy, F1, selectivity and conditional "
+        "information: test. Compression: the labels of train without a model over those with it (online code)."
+    )
+    words = []
+    with house_style():
+        shape = (len(panels), columns)
+        figure, grid = frame(
+            "Does the best layer depend on the measure?", handles, note, shape,
+            columns=2, width=_WIDTH, middle=2.3 * len(panels), sharex=False,
+        )  # fmt: skip
+        for row, (task, corpus, here, found) in enumerate(panels):
+            for column in range(columns):
+                axes = grid[row * columns + column]
+                if column >= len(found):
+                    axes.set_axis_off()
+                    continue
+                metric = list(found)[column]
+                heading, unit = _DRAWN[metric]
+                best = _draw_layers(axes, found[metric], unit)
+                if metric == "compression":
+                    best = {name: (view, _kbit(here, name, view)) for name, (view, _) in best.items()}
+                titled = ", ".join(f"{view}{length}" for view, length in best.values())
+                axes.set_title(f"{heading}\nbest: layer {titled}" if best else heading, loc="left", fontsize=8)
+                axes.set_xlabel("layer")
+                if not column:
+                    axes.set_ylabel(f"{_capital(task_name(task))}\n{corpus}")
+                words.append(_words(f"{task}, {' '.join(heading.split())}", found[metric], unit))
+    return Drawing(figure, " ".join(words))
+
+
+def _capital(text: str) -> str:
+    return text[0].upper() + text[1:]
+
+
+def _drawn(measure: Any) -> bool:
+    return measure.metric in _DRAWN and (measure.metric != "accuracy" or measure.probe == "linear")
+
+
+def _layer_series(rows: pd.DataFrame, metric: str) -> list[Series]:
+    measure = next(one for one in MEASURES if one.metric == metric)
+    encoders = [encoder for encoder in dict.fromkeys(rows["encoder"]) if encoder]
+    families = list(dict.fromkeys(trained_label(encoder) for encoder in encoders))
+    found = []
+    for encoder in sorted(encoders, key=lambda name: name.endswith(UNTRAINED)):
+        here = of_measure(rows, measure, encoder)
+        views = [view for view in ordered_views(here["view"]) if view.isdecimal()]
+        cells = {view: cell for view in views if (cell := measured(select(here, view=view)))}
+        if cells:
+            found.append(Series(encoder, families.index(trained_label(encoder)), cells))
+    return found
+
+
+def _draw_layers(axes: Axes, series: Sequence[Series], unit: float) -> dict[str, tuple[str, str]]:
+    """Draw one measure by layer; return the best layer of each trained network."""
+    best = {}
+    for one in series:
+        x = np.array([float(view) for view in one.cells])
+        cells = list(one.cells.values())
+        value, low, high = np.array([(cell.value, cell.low, cell.high) for cell in cells]).T / unit
+        ranged = np.array([cell.seeds > 1 for cell in cells])
+        drawn_as = look(one)
+        draw_spread(axes, x, low, high, ranged, drawn_as["color"], banded=True)
+        axes.plot(x, value, linestyle="-" if one.trained else "--", **drawn_as)
+        if one.trained:
+            best[one.encoder] = (list(one.cells)[int(np.argmax(value))], "")
+    views = sorted({int(view) for one in series for view in one.cells})
+    axes.set_xticks(views[:: 1 + len(views) // 7])
+    axes.set_xlim(min(views) - 0.4, max(views) + 0.4)
+    return best
+
+
+def _kbit(rows: pd.DataFrame, encoder: str, view: str) -> str:
+    cell = measured(select(rows, probe="mdl", metric="codelength_bits", encoder=encoder, view=view))
+    return f" ({cell.value / KBIT:,.1f} kbit)" if cell else ""
+
+
+def _words(heading: str, series: Sequence[Series], unit: float, digits: int = 2) -> str:
+    lines = [
+        f"{one.encoder} " + ", ".join(f"{view}: {cell.value / unit:.{digits}f}" for view, cell in one.cells.items())
+        for one in series
+    ]
+    return f"{heading} by layer: {'; '.join(lines)}."
+
+
+def mix_weights(rows: pd.DataFrame) -> Drawing | None:
+    """Draw, for each task, the weight of each layer in each network's mix; None where no mix was trained."""
+    rows = select(whole(rows), probe="mix", split="train", view="mix")
+    tasks = list(dict.fromkeys(zip(rows["task"], rows["corpus"], strict=True)))
+    encoders = sorted(dict.fromkeys(rows["encoder"]), key=lambda name: name.endswith(UNTRAINED))
+    if not tasks:
+        return None
+    families = list(dict.fromkeys(trained_label(encoder) for encoder in encoders))
+    styles: dict[str, dict[str, Any]] = {}
+    for encoder in encoders:
+        colour = COLOURS[families.index(trained_label(encoder)) % len(COLOURS)]
+        hollow = encoder.endswith(UNTRAINED)
+        styles[encoder] = {"facecolor": "white" if hollow else colour, "edgecolor": colour, "label": encoder}
+        styles[encoder] |= {"hatch": "////"} if hollow else {}
+    uniform = Line2D([], [], color=GREY, linestyle=":", label="equal weights")
+    centre = Line2D([], [], color=GREY, marker="v", linestyle="none", label="centre of gravity")
+    handles = [*(Patch(**style) for style in styles.values()), uniform, centre]
+    note = (
+        "Weights of a softmax, trained jointly with a linear probe; every layer was standardised first. Mean of the "
+        "seeds; lines: lowest to highest of them. The centre of gravity is the mean layer under the weights."
+    )
+    words = []
+    with house_style():
+        columns = min(len(tasks), 3)
+        shape = (-(-len(tasks) // columns), columns)
+        figure, grid = frame(
+            "Which layers does a learned mix use?", handles, note, shape,
+            columns=2, width=_WIDTH if columns > 1 else 6.6, middle=2.6 * shape[0], sharex=False,
+        )  # fmt: skip
+        for axes in grid[len(tasks) :]:
+            axes.set_axis_off()
+        for axes, (task, corpus) in zip(grid, tasks, strict=False):
+            here = select(rows, task=task, corpus=corpus)
+            words += _draw_weights(axes, here, task, styles)
+            axes.set_title(f"{_capital(task_name(task))}\n{corpus}", loc="left")
+            axes.set_xlabel("layer")
+        grid[0].set_ylabel("weight")
+    return Drawing(figure, " ".join(words))
+
+
+def _draw_weights(axes: Axes, rows: pd.DataFrame, task: str, styles: dict[str, dict[str, Any]]) -> list[str]:
+    layers = mix_layers(rows)
+    width = 0.8 / len(styles)
+    words, highest = [], 1 / len(layers)
+    centres: list[tuple[float, str]] = []
+    for index, (encoder, style) in enumerate(styles.items()):
+        own = select(rows, encoder=encoder)
+        cells = [measured(select(own, metric=f"{MIX_LAYERS}{layer}")) for layer in layers]
+        weights = {layer: cell for layer, cell in zip(layers, cells, strict=True) if cell}
+        if not weights:
+            continue
+        x = np.array(list(weights)) + (index - (len(styles) - 1) / 2) * width
+        axes.bar(x, [cell.value for cell in weights.values()], 0.9 * width, linewidth=0.8, zorder=2, **style)
+        several = [(at, cell) for at, cell in zip(x, weights.values(), strict=True) if cell.seeds > 1]
+        if several:
+            low, high = [cell.low for _, cell in several], [cell.high for _, cell in several]
+            axes.vlines([at for at, _ in several], low, high, color="black", linewidth=1.2, zorder=3)
+        highest = max(highest, *(max(cell.value, cell.high if cell.seeds > 1 else 0) for cell in weights.values()))
+        centre = measured(select(own, metric="centre_of_gravity"))
+        told = ", ".join(f"{layer}: {cell.value:.2f}" for layer, cell in weights.items())
+        if centre:
+            centres.append((centre.value, style["edgecolor"] if style["facecolor"] != "white" else "white"))
+            told += f"; centre of gravity {centre.value:.2f}"
+        words.append(f"{task}, weights of {encoder} by layer: {told}.")
+    axes.axhline(1 / len(layers), color=GREY, linestyle=":", linewidth=1.2, zorder=4)
+    for index, (value, face) in enumerate(centres):  # above the bars, where nothing else is
+        edge = face if face != "white" else GREY
+        axes.plot(
+            [value], [(1.1 + 0.08 * index) * highest], marker="v", color=edge, markerfacecolor=face, linestyle="none"
+        )
+    axes.set_ylim(0, (1.1 + 0.09 * len(centres)) * highest)
+    axes.set_xticks(layers[:: 1 + len(layers) // 10])
+    return words
+
+
+def sample_efficiency(rows: pd.DataFrame) -> Drawing | None:
+    """Draw scores over the share of train that probes were fitted on; None where all saw all of it."""
+    rows = scores(select(rows, split="test", subset="all"))
+    rows = rows[(rows["encoder"] != "") & rows["view"].map(lambda view: not view.startswith("mix-"))]
+    parts = rows.groupby(["task", "corpus", "probe"], sort=False)["train_percent"].nunique()
+    cells = [key for key in parts.index if parts[key] > 1]
+    if not cells:
+        return None
+    encoders = sorted(dict.fromkeys(rows["encoder"]), key=lambda name: name.endswith(UNTRAINED))
+    rows = rows[[key in set(cells) for key in zip(rows["task"], rows["corpus"], rows["probe"], strict=True)]]
+    views = ordered_views(rows["view"])
+    if len(views) > _MOST_VIEWS:
+        layers = [view for view in views if view.isdecimal()]
+        views = [layers[0], layers[len(layers) // 2], layers[-1], *(v for v in views if not v.isdecimal())]
+    styles = {view: _view_style(index, view) for index, view in enumerate(views)}
+    handles = [Line2D([], [], **style) for style in styles.values()]
+    note = "Mean of several draws of training sentences; bands: lowest to highest. Vertical axes do not start at 0."
+    words = []
+    with house_style():
+        shape = (len(cells), len(encoders))
+        figure, grid = frame(
+            "How much training data does each view need?", handles, note, shape, columns=min(len(handles), 6),
+            width=_WIDTH if len(encoders) > 1 else 6.6, middle=2.7 * len(cells), sharex=False,
+        )  # fmt: skip
+        for row, (task, corpus, probe) in enumerate(cells):
+            here = select(rows, task=task, corpus=corpus, probe=probe)
+            panels = grid[row * len(encoders) : (row + 1) * len(encoders)]
+            for axes, encoder in zip(panels, encoders, strict=True):
+                words += _draw_shares(axes, select(here, encoder=encoder), styles, f"{task}, {probe} probe, {encoder}")
+                axes.set_title(f"{_capital(task_name(task))}, {probe} probe\n{encoder}", loc="left")
+                axes.set_xlabel("training sentences (%)")
+            ends = [axes.get_ylim() for axes in panels]
+            for axes in panels:
+                axes.set_ylim(min(low for low, _ in ends), max(high for _, high in ends))
+            panels[0].set_ylabel(f"{'F1' if 'f1' in set(here['metric']) else 'accuracy'} on test (%)")
+    return Drawing(figure, " ".join(words))
+
+
+def _view_style(index: int, view: str) -> dict[str, Any]:
+    colour = COLOURS[index % len(COLOURS)]
+    label = f"layer {view}" if view.isdecimal() else view
+    line = "-" if view.isdecimal() else "--"
+    return {"color": colour, "marker": MARKERS[index % len(MARKERS)], "linestyle": line, "label": label}
+
+
+def _draw_shares(axes: Axes, rows: pd.DataFrame, styles: dict[str, dict[str, Any]], heading: str) -> list[str]:
+    words = []
+    percents = sorted(set(rows["train_percent"]), key=float)
+    for view, style in styles.items():
+        found = {p: measured(select(rows, view=view, train_percent=p)) for p in percents}
+        cells: dict[str, Measured] = {percent: cell for percent, cell in found.items() if cell}
+        if not cells:
+            continue
+        x = [float(percent) for percent in cells]
+        low = [100 * (cell.low if cell.seeds > 1 else cell.value) for cell in cells.values()]
+        high = [100 * (cell.high if cell.seeds > 1 else cell.value) for cell in cells.values()]
+        axes.fill_between(x, low, high, color=style["color"], alpha=0.15, linewidth=0)
+        axes.plot(x, [100 * cell.value for cell in cells.values()], **style)
+        told = ", ".join(f"{100 * cell.value:.1f} at {percent} %" for percent, cell in cells.items())
+        words.append(f"{heading}, {style['label']}: {told}.")
+    axes.set_xscale("log")
+    axes.set_xticks([float(percent) for percent in percents], percents)
+    axes.minorticks_off()
+    return words

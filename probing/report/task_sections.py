@@ -1,0 +1,107 @@
+"""What a report shows of tasks: pictures of all of them, then a section each of figures, tables and what they say."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pandas as pd
+
+from probing.report.document import Block, Paragraph, Picture, Section
+from probing.report.figures import accuracy_by_layer, accuracy_by_subset, accuracy_by_task
+from probing.report.inputs import Inputs
+from probing.report.measure_figures import measures_by_layer, mix_weights, sample_efficiency
+from probing.report.measures import UNIT_NOTE, measures_table, mix_tables
+from probing.report.reading import baselines, what_was_read
+from probing.report.series import SUBSETS, accuracy_series, probed_by, subset_panels, told, vector_probes, whole
+from probing.report.tables import accuracy_table, fallback_table, subset_table
+from probing.results import scores, select
+
+_SHOWN_ELSEWHERE = ("control", "mdl", "conditional", "mix")
+
+
+def tasks_of(rows: pd.DataFrame) -> list[tuple[str, str]]:
+    """Return (task, corpus) of the rows, in order."""
+    return list(dict.fromkeys(zip(rows["task"], rows["corpus"], strict=True)))
+
+
+def side_by_side(inputs: Inputs) -> Iterator[Block]:
+    """Draw the layers of all tasks beside one another, each read by the probe that it is known for."""
+    panels = []
+    for task, corpus in tasks_of(inputs.rows):
+        rows = whole(select(inputs.rows, task=task, corpus=corpus))
+        tested = scores(select(rows, split="test"))
+        probes = [probe for probe in _own_probes(rows) if accuracy_series(select(tested, probe=probe), "all")]
+        # Peters et al. 2018 read senses by the nearest mean and parts of speech by a linear probe.
+        known_for = "nearest" if not select(rows, probe="first-sense").empty else "linear"
+        if probes:
+            panels.append((task, corpus, known_for if known_for in probes else probes[0]))
+    if len(panels) > 1:
+        confidence = inputs.settings.bootstrap.confidence
+        figure = accuracy_by_task(inputs.rows, panels, confidence=confidence, layer_names=inputs.layer_names)
+        gist = " ".join(told(subset_panels(inputs.rows, *panel, "test", ["all"])) for panel in panels)
+        yield Picture("layers", f"Test scores of each task by layer, side by side. {gist}", figure)
+
+
+def more_pictures(inputs: Inputs) -> Iterator[Block]:
+    """Draw the other measures, the mixes' weights and the scores over the share of train, where there are any."""
+    for stem, draw, what in (
+        ("measures", measures_by_layer, "Several measures by layer"),
+        ("mix-weights", mix_weights, "Weights of the layers in a learned mix"),
+        ("sample-efficiency", sample_efficiency, "Test scores over the share of the training sentences"),
+    ):
+        if drawing := draw(inputs.rows):
+            yield Picture(stem, f"{what}. {drawing.told}", drawing.figure)
+
+
+def task_sections(inputs: Inputs, task: str, corpus: str) -> Iterator[Section]:
+    """Yield the section of one task and, below it, those of its other measures and its mix."""
+    yield Section(f"{task} on {corpus}", tuple(_accuracy_blocks(inputs, task, corpus)))
+    confidence = inputs.settings.bootstrap.confidence
+    if table := measures_table(inputs.rows, task, corpus, confidence):
+        note = Paragraph(f"{_how_values_are_written(confidence)} {UNIT_NOTE}")
+        yield Section(f"Other measures of {task}", (table, note), 3)
+    if tables := tuple(mix_tables(inputs.rows, task, corpus, confidence)):
+        note = Paragraph(_how_values_are_written(confidence))
+        yield Section(f"Mix of layers for {task}", (*tables, note), 3)
+
+
+def _own_probes(rows: pd.DataFrame) -> list[str]:
+    return [probe for probe in vector_probes(rows) if probe not in _SHOWN_ELSEWHERE]
+
+
+def _accuracy_blocks(inputs: Inputs, task: str, corpus: str) -> Iterator[Block]:
+    """Yield what was measured, the figures and the tables, probe by probe."""
+    rows = whole(select(inputs.rows, task=task, corpus=corpus))
+    confidence = inputs.settings.bootstrap.confidence
+    layers = inputs.layer_names
+    for probe in _own_probes(rows):
+        tested = scores(select(rows, probe=probe, split="test"))
+        stem = re.sub(r"[^A-Za-z0-9.-]+", "-", f"{task}-{Path(corpus).name}-{probe}")
+        if accuracy_series(tested, "all"):
+            series = accuracy_series(scores(select(probed_by(rows, probe), split="test")), "all")
+            yield Paragraph(what_was_read(task, probe, series, baselines(rows), layers))
+            figure = accuracy_by_layer(rows, task, corpus, probe=probe, confidence=confidence, layer_names=layers)
+            gist = told(subset_panels(rows, task, corpus, probe, "test", ["all"]))
+            yield Picture(f"{stem}-layers", f"The {probe} probe on test, by layer. {gist}", figure)
+            if tested[tested["n"] > 0]["subset"].isin(list(SUBSETS)[1:]).any():
+                figure = accuracy_by_subset(rows, task, corpus, probe=probe, confidence=confidence)
+                gist = told(subset_panels(rows, task, corpus, probe, "test", list(SUBSETS)))
+                yield Picture(f"{stem}-subsets", f"The same for all examples and for subsets of them. {gist}", figure)
+        yield accuracy_table(rows, task, corpus, probe=probe, confidence=confidence, name=stem)
+        for table in (subset_table, fallback_table):
+            if made := table(rows, task, corpus, probe=probe):
+                yield made
+    if not _own_probes(rows):
+        yield accuracy_table(rows, task, corpus, confidence=confidence)
+    yield Paragraph(
+        f"Values in %. {_how_values_are_written(confidence)} Bold is the highest number of a trained network in a "
+        "column; it is no test of a difference."
+    )
+
+
+def _how_values_are_written(confidence: float) -> str:
+    interval = f"[{100 * confidence:g} % interval]"
+    return (
+        f"Values stand with {interval} or, of several seeds, as their mean with (lowest–highest); of five seeds or "
+        f"more, {interval} after it is Student's, of the mean over seeds."
+    )

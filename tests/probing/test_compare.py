@@ -1,0 +1,74 @@
+"""`probing compare`: two rows of results, paired."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from bilm.errors import UserError
+from probing.compare import compare
+from probing.config import ExperimentConfig
+from probing.experiment import run_experiment
+from probing.features import FeatureStore
+from probing.results import read_rows, select
+from tests.probing.toy import save_network, write_treebank
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("compare")
+    network = save_network(root / "tiny", seed=3)
+    document = {
+        "name": "toy",
+        "tasks": [{"task": "pos", "corpus": write_treebank(root / "treebank")}],
+        "encoders": [{"bilm": network}, {"bilm": network, "untrained": [0, 1]}],
+        "views": ["layers"],
+        "probes": ["type-majority", {"probe": "linear", "penalties": [1e-3, 0.1]}],
+        "bootstrap": {"samples": 200},
+        "claims": [{"says": "x", "task": "pos-upos", "probe": "linear", "better": 1, "worse": 0}],
+    }
+    config = ExperimentConfig.model_validate(document)
+    return run_experiment(config, root, store=FeatureStore(root / "cache")).folder
+
+
+def test_rows_are_compared_as_a_claim_would_compare_them(folder: Path) -> None:
+    found = compare(f"{folder}:probe=linear,encoder=tiny,view=1", ":view=0")
+    rows = select(read_rows(folder / "results.csv"), probe="linear", encoder="tiny", split="test", subset="all")
+    values = select(rows, metric="accuracy").set_index("view")["value"]
+    assert found.first_value == pytest.approx(values["1"], abs=1e-6)
+    assert found.difference.value == pytest.approx(values["1"] - values["0"], abs=2e-6)
+    claim = (folder / "claims.csv").read_text(encoding="utf-8").splitlines()[1]
+    assert f"{found.difference.low:.6f},{found.difference.high:.6f},{found.difference.p:.6f}" in claim
+
+
+def test_a_layer_can_be_compared_with_a_baseline_and_on_a_subset(folder: Path) -> None:
+    first = f"{folder}:probe=linear,encoder=tiny,view=1,subset=ambiguous"
+    found = compare(first, f"{folder}:probe=type-majority,subset=ambiguous")
+    assert 0 < found.n < 56
+    assert np.isfinite(found.difference.mcnemar_p)
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "message"),
+    [
+        ("{}:probe=linear,encoder=tiny", ":view=1", "say also one of each: view=0|1|2"),
+        ("{}:probe=linear,encoder=tinny,view=1", ":view=2", "no row has encoder=tinny"),
+        ("{}:probe=linear,enkoder=tiny", ":view=2", "encoder"),
+        ("view=1", ":view=2", "is no row"),
+        (":view=1", ":view=2", "names no folder"),
+        ("{}:probe=linear,encoder=tiny,view=1", ":view=2,split=dev", "different examples"),
+    ],
+)
+def test_rows_that_are_not_there_or_not_single_are_refused_in_words(
+    folder: Path, first: str, second: str, message: str
+) -> None:
+    with pytest.raises(UserError) as error:
+        compare(first.format(folder), second)
+    assert message in str(error.value)
+
+
+def test_missing_predictions_are_named_with_the_remedy(folder: Path, tmp_path: Path) -> None:
+    for name in ("results.csv", "config.yaml"):
+        (tmp_path / name).write_bytes((folder / name).read_bytes())
+    with pytest.raises(UserError, match=r"predictions.*npz: not there or damaged; .*probing run"):
+        compare(f"{tmp_path}:probe=linear,encoder=tiny,view=1", ":view=2")
