@@ -196,8 +196,8 @@ def corpus_files(corpus: str | Mapping[str, str]) -> dict[str, Path]:
         known = find_corpus(corpus)
         files = known.paths()
         advice = (
-            f"\nGet it from {known.source} ({known.licence}) into {data_folder() / known.name};"
-            " the environment variable PROBING_DATA names another data folder."
+            f"\nGet it by: probing data fetch {known.name}; or from {known.source} ({known.licence}) into "
+            f"{data_folder() / known.name}. The environment variable PROBING_DATA names another data folder."
         )
         if known.shipped:
             advice = "\nIt is a part of this package, which should be installed anew."

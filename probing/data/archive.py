@@ -1,7 +1,8 @@
 """Taking files out of an archive that nobody vouches for.
 
 Nothing is written but regular files that the caller picks, at paths that the caller chooses; an archive with any member
-that points elsewhere is refused as a whole, before anything of it is written.
+that points elsewhere is refused as a whole, before anything of it is written. That the contents are right is for the
+caller to verify: not every kind of archive has checksums that are read.
 """
 
 import gzip

@@ -51,15 +51,16 @@ def beside_blocks(inputs: Inputs) -> Iterator[Block]:
         write = _writer(unit)
         for system, view, own in _cells(rows):
             text = written(own, write, confidence)
-            lines.append((_heading(metric, ""), system, view or NOTHING, text, f"ours, {own['corpus'].iloc[0]}", ""))
+            source = f"ours, {own['corpus'].iloc[0]}"
+            lines.append((_heading(metric, ""), system, view or NOTHING, source, "", text))
         for record in records:
             if record.metric == metric:
                 heading, value = _heading(metric, record.task), f"{record.value:g}"
                 note = record.note
-                lines.append((heading, record.system, record.view or NOTHING, value, record.source, note))
-    header = ("measure", "network or system", "view", "value", "source", "note")
+                lines.append((heading, record.system, record.view or NOTHING, record.source, note, value))
+    header = ("measure", "network or system", "view", "source", "note", "value")
     caption = f"Ours beside {comparison.title}"
-    yield Table(header, tuple(lines), caption, text_columns=3, name=f"beside-{key}")
+    yield Table(header, tuple(lines), caption, text_columns=5, name=f"beside-{key}")
 
 
 def _heading(metric: str, task: str) -> str:

@@ -75,8 +75,8 @@ COMPARISONS: Mapping[str, Comparison] = {
         "wsd",
         "test",
         "Test set, training data and method are the paper's (four sets of Raganato et al. 2017, nearest mean of "
-        "SemCor, first sense where the lemma was not seen); the biLM is another, smaller and trained on less, so that "
-        "only the ordering of its layers can be compared, and the first sense exactly.",
+        "SemCor, first sense where the lemma was not seen). The first sense can be compared exactly; with another biLM "
+        "than the paper's only the ordering of the layers can.",
     ),
     "table6-pos": Comparison(
         "Peters et al. 2018, table 6: part-of-speech tagging, accuracy in %",

@@ -12,6 +12,7 @@ import pandas as pd
 import pytest
 
 from probing.claims import Judged, write_claims
+from probing.report.page import write_report
 from probing.results import COLUMNS, UNTRAINED, write_rows
 
 LAYERS = ("token encoder", "LSTM 1", "LSTM 2")
@@ -51,6 +52,11 @@ def _accuracies(cell: dict[str, str], value: float) -> list[dict[str, Any]]:
 
 @pytest.fixture
 def rows() -> pd.DataFrame:
+    return plain_rows()
+
+
+def plain_rows() -> pd.DataFrame:
+    """Return scores of all networks and baselines."""
     found = baseline_rows("majority", 0.4) + baseline_rows("type-majority", 0.86)
     found += network_rows("net", "", {"0": 0.88, "1": 0.95, "2": 0.94, "mean": 0.951, "concat": 0.953})
     for seed, more in enumerate((0.0, 0.01, 0.005)):
@@ -63,6 +69,11 @@ def rows() -> pd.DataFrame:
 @pytest.fixture
 def folder(rows: pd.DataFrame, tmp_path: Path) -> Path:
     """A results folder as an experiment leaves it, without the report."""
+    return filled(rows, tmp_path)
+
+
+def filled(rows: pd.DataFrame, tmp_path: Path) -> Path:
+    """Write what an experiment leaves in a folder."""
     write_rows(rows, tmp_path / "results.csv")
     config = """\
 name: toy
@@ -154,19 +165,27 @@ def measure_rows(encoder: str = "net", encoder_seed: str = "", worse: float = 0.
 
 
 @pytest.fixture
-def rich_rows(rows: pd.DataFrame) -> pd.DataFrame:
+def rich_rows() -> pd.DataFrame:
     """The rows of `rows`, and of every other measure."""
+    return all_rows()
+
+
+def all_rows() -> pd.DataFrame:
+    """Return `plain_rows`, and rows of every other measure."""
     more = measure_rows()
     for seed in range(3):
         more += measure_rows(f"net{UNTRAINED}", str(seed), 0.07 + 0.005 * seed)
     more.append(one_row("", "control", "control_ceiling", 0.92, encoder=""))
-    return pd.concat([rows, pd.DataFrame(more, columns=list(COLUMNS))], ignore_index=True)
+    return pd.concat([plain_rows(), pd.DataFrame(more, columns=list(COLUMNS))], ignore_index=True)
 
 
-@pytest.fixture
-def rich_folder(folder: Path, rich_rows: pd.DataFrame) -> Path:
-    """A results folder with every measure, three claims, and published numbers to stand beside."""
-    write_rows(rich_rows, folder / "results.csv")
+@pytest.fixture(scope="session")
+def rich_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with every measure, three claims, published numbers to stand beside, and the report; not to be changed.
+
+    One is made for all tests: its figures take seconds.
+    """
+    folder = filled(all_rows(), tmp_path_factory.mktemp("rich"))
     with (folder / "config.yaml").open("a", encoding="utf-8") as file:
         file.write("published: table6-pos\n")
     told = (
@@ -180,4 +199,5 @@ def rich_folder(folder: Path, rich_rows: pd.DataFrame) -> Path:
         for says, value, low, high, p, verdict in told
     ]
     write_claims(judged, folder / "claims.csv")
+    write_report(folder)
     return folder

@@ -7,8 +7,8 @@ import pytest
 from numpy.typing import NDArray
 
 from probing.corpora import CorpusError
-from probing.measures import correct
-from probing.probes import ProbeConfig
+from probing.journal import correct
+from probing.probes import ProbeConfig, Problem
 from probing.probes.first_sense import FirstSenseConfig, MostFrequentSenseConfig
 from probing.tasks import CoarseWsdTask, Split, SupersenseTask, TaskError, WsdTask
 from tests.probing import toy_senses as toy
@@ -114,13 +114,13 @@ def test_a_set_that_the_benchmark_lacks_is_named_with_those_it_has(data_dir: Pat
 
 def test_a_missing_corpus_says_how_to_get_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PROBING_DATA", str(tmp_path))
-    with pytest.raises(CorpusError, match=r"semcor3\.0.*\n.*Get it from"):
+    with pytest.raises(CorpusError, match=r"semcor3\.0.*\n.*Get it by: probing data fetch semcor3"):
         WsdTask().check()
 
 
 def right(split: Split, probe: ProbeConfig, train: Split) -> NDArray[np.bool_]:
     """Tell which answers of a baseline are right."""
-    estimator = probe.fit(train.forms, [train], split.forms, [split])[0]
+    estimator = probe.fit([Problem(train, split, None, {})], train.forms, split.forms)[0]
     return correct(split, probe.answer(estimator, split.forms, split).labels)
 
 
