@@ -127,9 +127,7 @@ class BiLM(nn.Module):
 
         return load_model(model)
 
-    def embed(
-        self, sentences: Iterable[Sequence[str]], *, state: "StatePolicy" = "reset"
-    ) -> list[NDArray[np.float32]]:
+    def embed(self, sentences: Iterable[Sequence[str]], *, state: "StatePolicy" = "reset") -> list[NDArray[np.float32]]:
         """Represent sentences of words; `bilm.Embedder` does so for more than fit into memory.
 
         Parameters

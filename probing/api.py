@@ -123,11 +123,11 @@ def _probe(rows: pd.DataFrame, task: str, asked: str | None) -> str:
     """Return the probe to draw for one task, of those that read single layers."""
     layers = scores(rows[rows["view"].str.isdecimal()])
     found = list(dict.fromkeys(layers["probe"]))
-    if asked in found or not found:
-        if asked in found:
-            return asked
+    if not found:
         raise UserError(f"no probe read the layers for {task}: there is nothing to draw")
     if asked is not None:
+        if asked in found:
+            return asked
         raise UserError(f"no probe {asked!r} read the layers for {task}: {nearest(asked, found)}")
     senses = rows["probe"].isin(["first-sense", "most-frequent-sense"]).any()
     known_for = "nearest" if senses else "linear"

@@ -23,6 +23,7 @@ from probing.experiment import check_inputs, run_experiment
 from probing.probes import PROBES
 from probing.report.page import write_report
 from probing.scoring import read_keys, score_answers
+from probing.summary import summary
 from probing.tasks import TASKS
 
 app = console.command_line(
@@ -51,7 +52,7 @@ def run(
         bool, typer.Option("--fresh", help="Fit every probe anew instead of keeping what is done.")
     ] = False,
 ) -> None:
-    """Run experiments: encode, probe, write rows, figures and a report.
+    """Run experiments: encode, probe, write rows, figures and a report; end with the verdict on each claim.
 
     What is done already is kept: an interrupted run goes on where it stopped. Results go to OUT/NAME: results.csv
     (one measured number a row), report.md, figures/, config.yaml (every default filled in), environment.json
@@ -66,6 +67,8 @@ def run(
     for path in configs:
         outcome = run_experiment(load_experiment(path, override or ()), out, fresh=fresh)
         console.console.print(f"{outcome.n_fitted} cells fitted, {outcome.n_kept} kept from before")
+        for line in summary(outcome.folder):
+            console.console.print(line, markup=False)
         typer.echo(f"{outcome.folder / 'report.html'}")
 
 
@@ -102,7 +105,9 @@ def report(
 @app.command("compare")
 def compare_rows(
     first: Annotated[str, typer.Argument(metavar="ROW", help="FOLDER:key=value,... singles out a row of results.csv.")],
-    second: Annotated[str, typer.Argument(metavar="ROW", help="The same; without a FOLDER, what is left out is as in the first.")],
+    second: Annotated[
+        str, typer.Argument(metavar="ROW", help="The same; without FOLDER, the rest is as in the first.")
+    ],
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """Compare two rows of results on the same examples: difference, interval, p.

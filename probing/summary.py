@@ -59,7 +59,7 @@ def at_chance(rows: pd.DataFrame) -> Iterator[str]:
         for encoder, read in layers.groupby("encoder", sort=False):
             if (read["ci_low"] > level).any():
                 continue
-            best = read.loc[read["value"].idxmax()]
+            best = read.iloc[int(read["value"].argmax())]
             yield (
                 f"{task} ({corpus}): no layer of {encoder} beats {_SENSE_BASELINES[baselines[0]]} "
                 f"({100 * level:.2f} %): the best, layer {best['view']} read by {best['probe']}, has "

@@ -73,7 +73,9 @@ class Corpus:
         return {split: folder / file for split, file in self.files.items()}
 
 
-def _conllu_corpus(name: str, stem: str, *, description: str, licence: str, source: str, size: str, shipped: bool = False) -> Corpus:
+def _conllu_corpus(
+    name: str, stem: str, *, description: str, licence: str, source: str, size: str, shipped: bool = False
+) -> Corpus:
     """Describe a corpus whose splits are the files ``<name>/<stem>-<split>.conllu``."""
     files = {split: f"{name}/{stem}-{split}.conllu" for split in SPLITS}
     return Corpus(name, description, "conllu", files, licence, source, size, shipped)
@@ -139,7 +141,7 @@ CORPORA: dict[str, Corpus] = {
         _conllu_corpus(
             "homographs",
             "homographs",
-            description="Our own sentences for two senses each of 48 words, with parts of speech; comes with the package",
+            description="Our own sentences for 48 words of two senses each, with parts of speech; in the package",
             licence="CC0 1.0",
             source="written for this project",
             size="sentences / words: train 960 / 12,172, dev 288 / 3,690, test 672 / 8,495",

@@ -39,6 +39,7 @@ _TASK_NAMES = {
     "wsd": "word senses",
     "coarsewsd": "coarse word senses",
     "supersense": "supersenses",
+    "homographs": "senses of homographs",
 }
 
 

@@ -32,7 +32,8 @@ def side_by_side(inputs: Inputs) -> Iterator[Block]:
         tested = scores(select(rows, split="test"))
         probes = [probe for probe in _own_probes(rows) if accuracy_series(select(tested, probe=probe), "all")]
         # Peters et al. 2018 read senses by the nearest mean and parts of speech by a linear probe.
-        known_for = "nearest" if not select(rows, probe="first-sense").empty else "linear"
+        senses = rows["probe"].isin(["first-sense", "most-frequent-sense"]).any()
+        known_for = "nearest" if senses else "linear"
         if probes:
             panels.append((task, corpus, known_for if known_for in probes else probes[0]))
     if len(panels) > 1:

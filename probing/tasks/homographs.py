@@ -82,9 +82,8 @@ def _target(sentence: Sentence) -> tuple[int, str, str]:
     ]
     if len(found) != 1:
         words = ", ".join(f"{position + 1} ({sentence.tokens[position]})" for position, _ in found)
-        raise TaskError(
-            f"{sentence.place()}: one token must have {_KEY}... in MISC, here {f'{words} have' if words else 'none has'}"
-        )
+        here = f"{words} have" if words else "none has"
+        raise TaskError(f"{sentence.place()}: one token must have {_KEY}... in MISC, here {here}")
     ((position, sense),) = found
     lemma, tag = sentence.columns["lemma"][position], sentence.columns["upos"][position]
     for what, value in (("sense", sense), ("lemma", lemma), ("upos", tag)):

@@ -374,3 +374,21 @@ def test_a_model_moved_to_the_gpu_and_back_gives_the_same_vectors_L46(model: BiL
     for before, there, after in zip(expected, on_gpu, back, strict=True):
         assert_same(there, before, tolerance=1e-4)
         np.testing.assert_array_equal(after, before)
+
+
+# The model's own short way
+
+
+@pytest.mark.parametrize("state", STATES)
+def test_a_models_embed_gives_what_an_embedder_gives(model: BiLM, state: str) -> None:
+    sentences = [SENTENCE, [], SHORT]
+    short_way = model.embed(sentences, state=state)  # type: ignore[arg-type]
+    assert isinstance(short_way, list)
+    for found, expected in zip(short_way, embed(embedder_of(model, state), sentences), strict=True):
+        np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize("training", [True, False])
+def test_a_models_embed_leaves_the_model_in_the_mode_it_was_in(model: BiLM, training: bool) -> None:
+    model.train(training).embed([SHORT])
+    assert model.training is training

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from bilm.errors import UserError
-from bilm.settings import Section, nearest, read_settings
+from bilm.settings import Section, check_settings, nearest, read_settings
 
 
 class Part(Section):
@@ -98,3 +98,12 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
 def test_the_nearest_name_is_offered_or_all_of_them() -> None:
     assert nearest("lniear", ["linear", "majority"]) == "did you mean linear?"
     assert nearest("x", ["linear", "majority"]) == "known here: linear, majority"
+
+
+def test_settings_that_are_no_file_are_checked_and_changed_alike_and_left_as_they_were() -> None:
+    values = {"title": "toy", "parts": [{"size": 1}]}
+    whole = check_settings(values, Whole, ["parts.0.size=2"], source="mine")
+    assert whole == Whole(title="toy", parts=(Part(size=2),))
+    assert values == {"title": "toy", "parts": [{"size": 1}]}
+    with pytest.raises(WrongError, match=r"^mine: titel: unknown key; did you mean title\?"):
+        check_settings({"titel": "toy"}, Whole, source="mine", error=WrongError)

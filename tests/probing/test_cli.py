@@ -49,6 +49,23 @@ def test_run_writes_everything_and_prints_where(config: Path, tmp_path: Path) ->
     assert resolved["tasks"][0]["column"] == "xpos"
 
 
+def test_run_ends_with_the_verdict_on_each_claim_then_the_picture_then_the_report(config: Path, tmp_path: Path) -> None:
+    claim = "[{says: 'one [beats] two', task: pos-upos, probe: linear, better: 1, worse: 2}]"
+    run = probing(
+        "run", config, "--out", tmp_path / "results", "-o", f"claims={claim}", PROBING_CACHE=str(tmp_path / "cache")
+    )
+    *_, verdict, picture = run.stderr.strip().splitlines()
+    assert verdict.split(":")[0] in ("supported", "refuted", "undecided")
+    assert ": one [beats] two, " in verdict and "points [" in verdict and "p_holm " in verdict
+    assert picture.startswith(f"picture: {tmp_path / 'results' / 'toy' / 'figures'}") and picture.endswith(".png")
+    assert run.stdout.strip() == str(tmp_path / "results" / "toy" / "report.html")
+
+
+def test_the_quickstart_needs_no_data_folder() -> None:
+    ready = probing("validate", Path(__file__).parents[2] / "experiments" / "quickstart.yaml", PROBING_DATA="/nowhere")
+    assert (ready.returncode, "ready" in ready.stdout) == (0, True), ready.stderr
+
+
 def test_validate_says_that_a_config_is_ready_or_what_is_missing(config: Path, tmp_path: Path) -> None:
     ready = probing("validate", config)
     assert (ready.returncode, "ready" in ready.stdout) == (0, True), ready.stderr
