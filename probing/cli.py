@@ -200,6 +200,7 @@ def _table(screen: Console, title: str, rows: list[tuple[str, ...]]) -> None:
         table = Table(
             title=title, title_justify="left", title_style="bold", box=None, show_header=False, padding=(0, 2)
         )
+        table.add_column(no_wrap=True)  # a name is never cut: it is what one has to type
         for row in rows:
             table.add_row(*row)
         screen.print(table, "")
