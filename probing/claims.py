@@ -104,10 +104,14 @@ def _judge(
     members = subsets.get(claim.subset)
     if members is None or not members.any():
         raise ClaimError(f"claim {claim.says!r}: {SPLIT} has no examples in subset {claim.subset!r} of {list(subsets)}")
+    asked = {claim.probe, "control"} if claim.measure == "selectivity" else {claim.probe}
     trained = {
         cell: found
         for cell, found in finished.items()
-        if cell.task == claim.task and cell.encoder_seed is None and cell.train_percent == WHOLE
+        if cell.task == claim.task
+        and cell.probe.probe in asked
+        and cell.encoder_seed is None
+        and cell.train_percent == WHOLE
     }
     hits = hits_of(data[claim.task], trained)
 
@@ -123,7 +127,10 @@ def _judge(
         if not of_task:
             raise ClaimError(f"claim {claim.says!r}: probe {claim.probe} did not read view {view} of {encoder}")
         if claim.measure == "selectivity":
-            return selectivity(of_task, right("control", encoder, view))
+            control = right("control", encoder, view)
+            if not control:
+                raise ClaimError(f"claim {claim.says!r}: the probe control did not read view {view} of {encoder}")
+            return selectivity(of_task, control)
         return of_task[0] if len(of_task) == 1 else np.mean(of_task, axis=0)
 
     encoders = dict.fromkeys(cell.encoder for cell in trained if cell.probe.probe == claim.probe)

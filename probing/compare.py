@@ -18,6 +18,7 @@ from probing.statistics import Difference, paired_difference
 from probing.tasks import Split
 
 _KEYS = tuple(column for column in TEXT_COLUMNS if column not in ("experiment", "corpus"))
+_SAME_SCORE = 1e-6  # results.csv has six decimals
 
 
 class CompareError(UserError):
@@ -71,8 +72,8 @@ def compare(first: str, second: str) -> Comparison:
     """
     one = _parsed(first, None)
     other = _parsed(second, one)
-    (title_a, split_a, members, right_a, config), (title_b, split_b, _, right_b, _) = _right(one), _right(other)
-    if split_a.annotated_content != split_b.annotated_content or len(right_a) != len(right_b):
+    (title_a, split_a, members, right_a, config), (title_b, split_b, others, right_b, _) = _right(one), _right(other)
+    if split_a.annotated_content != split_b.annotated_content or not np.array_equal(members, others):
         raise CompareError(f"{title_a} and {title_b} are of different examples: only rows of the same can be paired")
     settings = config.bootstrap
     difference = paired_difference(
@@ -127,7 +128,7 @@ def _right(row: _Row) -> tuple[str, Split, NDArray[np.bool_], NDArray[np.bool_],
         raise CompareError(f"{path}: {len(labels)} predictions, {name} has {len(split.examples)} examples now")
     members = task.subsets(splits["train"], split)[found["subset"]]
     right = correct(split, labels)[members]
-    if abs(right.mean() - found["value"]) > 1e-6:
+    if abs(right.mean() - found["value"]) > _SAME_SCORE:
         raise CompareError(f"{path}: these predictions do not give the score in results.csv: run the experiment again")
     return title, split, members, right, config
 

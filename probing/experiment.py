@@ -132,7 +132,8 @@ def check_inputs(config: ExperimentConfig) -> None:
                 raise ExperimentError(f"{config.name}: views: there is no view {view}: {layers}")
         probes = {probe.probe: probe for probe in config.probes}
         for index, claim in enumerate(config.claims):
-            missing = {claim.better, claim.worse}.difference(_views(config, probes[claim.probe], encoder.n_layers))
+            probe = probes["control" if claim.measure == "selectivity" else claim.probe]  # reads no other views
+            missing = {claim.better, claim.worse}.difference(_views(config, probe, encoder.n_layers))
             if claim.encoder in (None, encoder.label) and encoder.seeds == (None,) and missing:
                 raise ExperimentError(f"{config.name}: claims.{index}: {encoder.label} has no view {min(missing)} here")
 

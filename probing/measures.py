@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from probing.config import ExperimentConfig
 from probing.derived import Hits, derived_rows
-from probing.journal import EVALUATED, Data, correct
+from probing.journal import EVALUATED, Data, correct, sentences_drawn
 from probing.predictions import WHOLE, Cell, Predictions
 from probing.results import COLUMNS, POOLED
 from probing.scoring import f1
@@ -70,7 +70,7 @@ def _cell_rows(
     values: dict[Cell, list[dict[str, Any]]] = {cell: [] for cell in finished}
     answering = [cell for cell in finished if cell.probe.answers]
     # Kinds of example are told apart by the task's own labels, which mean nothing to a control.
-    own_labels = [cell for cell in answering if cell.probe.relabel(splits, cell.seed) is splits]
+    own_labels = [cell for cell in answering if not cell.probe.relabels]
     for name in EVALUATED:
         split = splits[name]
         for subset, members in task.subsets(splits["train"], split).items():
@@ -98,13 +98,22 @@ def _cell_rows(
         # Sentences of different splits are different ones.
         sentence = np.concatenate([dev.sentence_index, test.sentence_index + len(dev.sentences)])
         _add(values, config, answering, right, sentence, POOLED, "all", task.metric)
-    n_train = len(splits["train"].examples)
+    sentence = splits["train"].sentence_index
     for cell, own_values in values.items():
-        about = names(cell) | {"split": "train", "subset": "all", "n": n_train}
+        about = names(cell) | {"split": "train", "subset": "all", "n": _n_fitted(cell, splits["train"], sentence)}
         for metric, value in finished[cell].facts.items():
             yield about | {"metric": metric, "value": value}
         for row in own_values:
             yield names(cell) | row
+
+
+def _n_fitted(cell: Cell, train: Split, sentence: NDArray[np.int64]) -> int:
+    """Return how many training examples a cell was fitted to; `sentence` is the sentence of each example."""
+    if cell.train_percent == WHOLE:
+        return len(sentence)
+    assert cell.seed is not None
+    drawn = sentences_drawn(len(train.sentences), float(cell.train_percent), cell.seed)
+    return int(np.isin(sentence, drawn).sum())
 
 
 def _add(

@@ -59,6 +59,8 @@ class ProbeConfig(BaseModel):
         The probe whose facts this one is given, "" for none; an experiment must have both.
     answers : bool
         Whether it answers examples of dev and test; one that does not has facts only.
+    relabels : bool
+        Whether `relabel` gives other labels than the task's: what is told of subsets by those means nothing to it.
     one_pass : bool
         Whether the fits of all its seeds are solved in the same passes over X.
     """
@@ -68,6 +70,7 @@ class ProbeConfig(BaseModel):
     sees: ClassVar[Literal["vectors", "forms"]] = "vectors"
     after: ClassVar[str] = ""
     answers: ClassVar[bool] = True
+    relabels: ClassVar[bool] = False
     one_pass: ClassVar[bool] = False
     probe: str
 

@@ -27,6 +27,7 @@ class ControlConfig(ProbeConfig):
     """
 
     after: ClassVar[str] = "linear"
+    relabels: ClassVar[bool] = True
     one_pass: ClassVar[bool] = True
 
     probe: Literal["control"] = "control"

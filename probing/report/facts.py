@@ -7,7 +7,7 @@ import pandas as pd
 
 from probing.report.document import Block, Bullets, Span, Table, Text
 from probing.report.inputs import Environment, Inputs
-from probing.report.series import vector_probes
+from probing.report.series import vector_probes, whole
 from probing.report.tables import percent
 from probing.results import select
 
@@ -65,11 +65,12 @@ def _hash(digest: str) -> Text:
 
 
 def warnings(inputs: Inputs) -> Iterator[str]:
-    """Name the fits whose penalty may not be the best one, or which stopped before they were done."""
+    """Name the fits on all of train whose penalty may not be the best one, or which stopped before they were done."""
     found: dict[str, list[str]] = {}
-    for probe in vector_probes(inputs.rows):
+    rows = whole(inputs.rows)
+    for probe in vector_probes(rows):
         settings = inputs.settings.of_probe(probe)
-        chosen = select(inputs.rows, probe=probe, metric="l2_penalty")
+        chosen = select(rows, probe=probe, metric="l2_penalty")
         grid = sorted(settings.get("penalties", []) or inputs.environment.penalties)
         if not grid and not chosen.empty:
             yield f"{probe}: the penalties tried are not told, so none was checked for being at their end."
@@ -79,7 +80,7 @@ def warnings(inputs: Inputs) -> Iterator[str]:
                     where = f"the penalty chosen, {value:g}, is the {end} of those tried; a better one may lie beyond"
                     found.setdefault(f"{network}: {where}", []).append(view)
         limit = settings.get("max_iterations")
-        for network, view, value in _fits(select(inputs.rows, probe=probe, metric="iterations")):
+        for network, view, value in _fits(select(rows, probe=probe, metric="iterations")):
             if limit is not None and value >= limit:
                 where = f"the fit used all of its {limit} iterations and may have stopped short of the optimum"
                 found.setdefault(f"{network}: {where}", []).append(view)

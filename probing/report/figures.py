@@ -120,7 +120,8 @@ def _draw(
     title: str, data: str, panels: Sequence[Panel], confidence: float, layer_names: Mapping[str, Sequence[str]]
 ) -> Figure:
     series = panels[0].series
-    positions, names = view_positions(series), shared_layer_names(series, layer_names)
+    positions = view_positions([one for panel in panels for one in panel.series])  # one task may have more views
+    names = shared_layer_names(series, layer_names)
     several = len(panels) > 1
     stacked = several and len(positions) > _MOST_SIDE_BY_SIDE
     with house_style():

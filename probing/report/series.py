@@ -217,7 +217,7 @@ def shared_layer_names(series: Sequence[Series], layer_names: Mapping[str, Seque
 
 def footnote(data: str, panels: Sequence[Panel], confidence: float) -> str:
     """Say what the figure's numbers are of, and what each mark in it means; nothing that is not in it."""
-    series = panels[0].series
+    series = [one for panel in panels for one in panel.series]
     limits = [vertical_limits(panel.series, panel.levels) for panel in panels]
     several = len(panels) > 1
     parts = [f"{data}. The panels' vertical axes differ." if several else f"{data}, n = {series[0].n:,} examples."]

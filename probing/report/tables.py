@@ -8,7 +8,7 @@ import pandas as pd
 from probing.report.document import Span, Table, Text, joined
 from probing.report.series import BASELINES, SUBSETS, probed_by, whole
 from probing.results import POOLED, UNTRAINED, Measured, measured, ordered_views, scores, select
-from probing.statistics import CONFIDENCE, t_interval
+from probing.statistics import CONFIDENCE, seeds_change_something, t_interval
 
 SEEDS_FOR_T = 5
 """So many seeds have Student's t-interval of their mean beside their range."""
@@ -29,9 +29,17 @@ def ends(cell: Measured) -> str:
 
 
 def student(rows: pd.DataFrame, confidence: float = CONFIDENCE) -> tuple[float, float] | None:
-    """Return Student's t-interval of the mean over the rows' values; None of fewer than five, which say too little."""
-    values = [float(value) for value in rows["value"].dropna()]
-    return t_interval(values, confidence) if len(values) >= SEEDS_FOR_T else None
+    """Return Student's t-interval of the mean over seeds; None of fewer than five, or where they change nothing.
+
+    Where untrained networks differ by their seed, each counts once, with the mean of its rows: several probes on one
+    network are not as many networks.
+    """
+    rows = rows[rows["value"].notna()]
+    if rows["encoder_seed"].nunique() > 1:
+        values = [float(own.mean()) for _, own in rows.groupby("encoder_seed", sort=False)["value"]]
+    else:
+        values = [float(value) for value in rows["value"]]
+    return t_interval(values, confidence) if len(values) >= SEEDS_FOR_T and seeds_change_something(values) else None
 
 
 def accuracy_table(

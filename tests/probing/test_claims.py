@@ -207,6 +207,15 @@ def test_selectivity_can_be_claimed_and_is_that_of_the_report() -> None:
     assert np.isnan(judged.mcnemar_p), "a mean over draws is no right or wrong"
 
 
+def test_selectivity_of_a_view_that_the_control_does_not_read_is_refused_before_anything_is_fitted(
+    document: dict[str, Any],
+) -> None:
+    document["probes"].append("control")
+    document["claims"] = [document["claims"][0] | {"measure": "selectivity", "worse": "mean"}]
+    with pytest.raises(UserError, match=r"claims.0: tiny has no view mean here"):
+        check_inputs(ExperimentConfig.model_validate(document))
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from bilm.errors import UserError
 from probing.compare import compare
@@ -11,6 +12,8 @@ from probing.config import ExperimentConfig
 from probing.experiment import run_experiment
 from probing.features import FeatureStore
 from probing.results import read_rows, select
+from probing.tasks import Split
+from probing.tasks.pos import PosTask
 from tests.probing.toy import save_network, write_treebank
 
 
@@ -65,6 +68,21 @@ def test_rows_that_are_not_there_or_not_single_are_refused_in_words(
     with pytest.raises(UserError) as error:
         compare(first.format(folder), second)
     assert message in str(error.value)
+
+
+def test_two_subsets_that_happen_to_be_of_one_size_are_not_paired(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def halves(task: PosTask, train: Split, split: Split) -> dict[str, NDArray[np.bool_]]:
+        first = np.arange(len(split.examples)) < 10
+        return {"all": np.ones(len(first), dtype=bool), "ambiguous": first, "unseen": first[::-1]}
+
+    monkeypatch.setattr(PosTask, "subsets", halves)
+    monkeypatch.setattr("probing.compare._SAME_SCORE", 1.0)  # the rows are of the subsets that there are
+    row = f"{folder}:probe=linear,encoder=tiny,view=1,subset=ambiguous"
+    assert compare(row, ":view=0").n == 10
+    with pytest.raises(UserError, match="different examples"):
+        compare(row, ":subset=unseen")
 
 
 def test_missing_predictions_are_named_with_the_remedy(folder: Path, tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ from bilm.errors import UserError
 from probing.config import ExperimentConfig
 from probing.experiment import run_experiment
 from probing.features import FeatureStore
+from probing.journal import sentences_drawn
 from probing.results import read_rows
 from tests.probing.toy import save_network, write_treebank
 
@@ -85,6 +86,13 @@ def test_every_probe_and_share_of_train_walks_the_whole_road(document: dict[str,
     assert codes["compression"].tolist() == pytest.approx(ratio.tolist(), rel=1e-4)
     half = rows[(rows["train_percent"] == "50") & (rows["metric"] == "accuracy")]
     assert set(half["seed"]) == {"0", "1"}
+    fitted = rows[(rows["split"] == "train") & (rows["probe"] == "linear")]
+    train = ExperimentConfig.model_validate(document).tasks[0].load()["train"]
+    for seed in (0, 1):
+        drawn = sentences_drawn(len(train.sentences), 50, seed)
+        n = sum(example.sentence in drawn for example in train.examples)
+        assert set(fitted[(fitted["train_percent"] == "50") & (fitted["seed"] == str(seed))]["n"]) == {n}
+    assert set(fitted[fitted["train_percent"] == "100"]["n"]) == {len(train.examples)}
     assert set(half["probe"]) == set(by_probe) | {"majority", "type-majority"}
 
 

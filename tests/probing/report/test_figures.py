@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 from matplotlib.transforms import Bbox
 
 from probing.report.canvas import save
-from probing.report.figures import accuracy_by_layer, accuracy_by_subset
+from probing.report.figures import accuracy_by_layer, accuracy_by_subset, accuracy_by_task
 from probing.results import UNTRAINED
 
 CORPUS = ("pos-upos", "toy-corpus")
@@ -224,3 +224,12 @@ def test_the_svg_has_its_words_as_text_and_neither_file_has_a_date_or_a_version(
     for word in ("dc:date", "Matplotlib", matplotlib.__version__):
         assert word not in svg
         assert word.encode() not in (tmp_path / "figure.png").read_bytes()
+
+
+def test_a_task_may_have_views_that_the_one_before_it_lacks(rows: pd.DataFrame) -> None:
+    fewer = rows[~rows["view"].isin(["mean", "concat"])].assign(task="wsd")
+    tasks = [("wsd", "toy-corpus", "linear"), ("pos-upos", "toy-corpus", "linear")]
+    first, second = accuracy_by_task(pd.concat([fewer, rows]), tasks).axes
+    assert [label.get_text() for label in first.get_xticklabels()] == ["0", "1", "2", "mean", "concat"]
+    assert len(points(first, "net")) == 3
+    assert list(points(second, "net").values()) == pytest.approx([88, 95, 94, 95.1, 95.3])

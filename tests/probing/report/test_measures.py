@@ -10,6 +10,7 @@ from probing.report.measure_figures import measures_by_layer, mix_weights, sampl
 from probing.report.measures import measures_table, mix_tables
 from probing.report.tables import accuracy_table, student
 from probing.results import UNTRAINED
+from probing.statistics import t_interval
 
 CORPUS = ("pos-upos", "toy-corpus")
 
@@ -55,7 +56,7 @@ def test_the_tables_of_the_mix_have_weights_gains_and_an_expected_layer_where_th
     rich_rows: pd.DataFrame,
 ) -> None:
     summary, layers = mix_tables(rich_rows, *CORPUS)
-    assert line_of(summary, "net")["expected layer"] == "1.06 (1.06–1.06) [1.06, 1.06]"
+    assert line_of(summary, "net")["expected layer"] == "1.06 (1.06–1.06)"
     assert line_of(summary, f"net{UNTRAINED}")["expected layer"] == "–"
     assert line_of(summary, "net")["centre of gravity"].startswith("1.08 (1.06–1.10)")
     assert line_of(layers, "net", "1")["weight"].startswith("0.520 (0.500–0.540)")
@@ -70,6 +71,23 @@ def test_five_seeds_have_a_t_interval_and_four_have_none(rich_rows: pd.DataFrame
     assert student(own[:4]) is None
     table = accuracy_table(rich_rows, *CORPUS)
     assert "95.70 (95.50–95.90) [95.50, 95.90]" in line_of(table, "net, 5 seeds", "mix")["test (n = 2,000)"]
+
+
+def test_several_fits_on_one_untrained_network_are_not_as_many_networks(rich_rows: pd.DataFrame) -> None:
+    own = rich_rows[(rich_rows["encoder"] == f"net{UNTRAINED}") & (rich_rows["view"] == "mix")]
+    own = own[own["metric"] == "accuracy"]
+    assert len(own) == 3 * 5
+    assert student(own) is None, "three networks, five mixes each"
+    more = own.assign(encoder_seed="1" + own["encoder_seed"], value=own["value"] + 0.01)
+    six = pd.concat([own, more])
+    # 0.957 less 0.07, 0.075 or 0.08, and 0.01 more: the means of five mixes each.
+    means = [0.887, 0.882, 0.877, 0.897, 0.892, 0.887]
+    assert student(six) == pytest.approx(t_interval(means), abs=1e-9)
+
+
+def test_seeds_that_change_nothing_have_no_t_interval(rich_rows: pd.DataFrame) -> None:
+    own = rich_rows[(rich_rows["encoder"] == "net") & (rich_rows["view"] == "mix")]
+    assert student(own[own["metric"] == "mix_gamma"]) is None
 
 
 def test_the_mix_of_all_layers_stands_beside_the_linear_probe_s_views_and_parts_of_it_do_not(

@@ -133,6 +133,15 @@ def test_a_penalty_at_the_end_of_the_grid_and_a_fit_out_of_iterations_are_warned
     ]
 
 
+def test_nothing_is_warned_of_where_a_part_of_train_alone_wants_a_penalty_at_the_end(
+    report: Report, folder: Path, rows: pd.DataFrame
+) -> None:
+    rows.loc[rows["metric"] == "l2_penalty", "value"] = 0.1
+    part = rows[rows["metric"] == "l2_penalty"].assign(value=1.0, train_percent="1", seed="0")
+    write_rows(pd.concat([rows, part]), folder / "results.csv")
+    assert section(report(folder), "Warnings") == "None."
+
+
 def test_penalties_may_be_told_by_the_environment_and_are_missed_where_nothing_tells_them(
     report: Report, folder: Path
 ) -> None:
