@@ -19,6 +19,7 @@ from probing.experiment import run_experiment
 from probing.predictions import WHOLE
 from probing.report.figures import accuracy_by_layer, accuracy_by_task
 from probing.report.inputs import read_inputs
+from probing.report.series import known_for
 from probing.results import scores, select
 
 
@@ -129,6 +130,4 @@ def _probe(rows: pd.DataFrame, task: str, asked: str | None) -> str:
         if asked in found:
             return asked
         raise UserError(f"no probe {asked!r} read the layers for {task}: {nearest(asked, found)}")
-    senses = rows["probe"].isin(["first-sense", "most-frequent-sense"]).any()
-    known_for = "nearest" if senses else "linear"
-    return known_for if known_for in found else found[0]
+    return known_for(rows, found)

@@ -41,9 +41,7 @@ def inline_svg(svg: str, picture: Picture) -> Markup:
     speak of the whole page (a style sheet) or of other places (namespaces, metadata) is left out.
     """
     body = svg[svg.index("<svg") :]
-    body = re.sub(
-        r"<metadata>.*?</metadata>|<defs>\s*<style.*?</style>\s*</defs>|<title>.*?</title>", "", body, flags=re.S
-    )
+    body = re.sub(_OF_THE_FILE, "", body, flags=re.S)
     opening, _, rest = body.partition(">")
     box = re.search(r'viewBox="([^"]*)"', opening)
     name = slug(picture.stem)

@@ -12,7 +12,7 @@ from matplotlib.patches import Patch
 
 from probing.report.canvas import COLOURS, GREY, MARKERS, draw_spread, frame, house_style
 from probing.report.figures import look
-from probing.report.measures import KBIT, MEASURES, MIX_LAYERS, mix_layers, of_measure
+from probing.report.measures import KBIT, MEASURES, MIX_LAYERS, Measure, mix_layers, of_measure
 from probing.report.series import Series, task_name, whole
 from probing.results import UNTRAINED, Measured, measured, ordered_views, scores, select, trained_label
 
@@ -43,7 +43,7 @@ def measures_by_layer(rows: pd.DataFrame) -> Drawing | None:
     panels = []
     for task, corpus in dict.fromkeys(zip(rows["task"], rows["corpus"], strict=True)):
         here = select(rows, task=task, corpus=corpus)
-        found = {one.metric: _layer_series(here, one.metric) for one in MEASURES if _drawn(one)}
+        found = {one.metric: _layer_series(here, one) for one in MEASURES if _drawn(one)}
         found = {metric: series for metric, series in found.items() if series}
         if set(found) - {"accuracy", "f1"}:
             panels.append((task, corpus, here, found))
@@ -88,12 +88,11 @@ def _capital(text: str) -> str:
     return text[0].upper() + text[1:]
 
 
-def _drawn(measure: Any) -> bool:
+def _drawn(measure: Measure) -> bool:
     return measure.metric in _DRAWN and (measure.metric != "accuracy" or measure.probe == "linear")
 
 
-def _layer_series(rows: pd.DataFrame, metric: str) -> list[Series]:
-    measure = next(one for one in MEASURES if one.metric == metric)
+def _layer_series(rows: pd.DataFrame, measure: Measure) -> list[Series]:
     encoders = [encoder for encoder in dict.fromkeys(rows["encoder"]) if encoder]
     families = list(dict.fromkeys(trained_label(encoder) for encoder in encoders))
     found = []

@@ -1,6 +1,5 @@
 """What other measures than accuracy say of each layer, and how the layers are mixed: as tables."""
 
-import math
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
@@ -8,7 +7,7 @@ import pandas as pd
 
 from probing.report.document import Table, Text
 from probing.report.series import whole
-from probing.report.tables import NOTHING, percent, student
+from probing.report.tables import NOTHING, ends, percent, student
 from probing.results import Measured, measured, ordered_views, scores, select
 from probing.statistics import CONFIDENCE
 
@@ -64,11 +63,7 @@ def written(rows: pd.DataFrame, write: Callable[[float], str], confidence: float
     cell = measured(rows)
     if cell is None:
         return NOTHING
-    text = write(cell.value)
-    if cell.seeds > 1:
-        text += f" ({write(cell.low)}–{write(cell.high)})"
-    elif not math.isnan(cell.low):
-        text += f" [{write(cell.low)}, {write(cell.high)}]"
+    text = f"{write(cell.value)} {ends(cell, write)}".rstrip()
     if interval := student(rows, confidence):
         text += f" [{write(interval[0])}, {write(interval[1])}]"
     return text

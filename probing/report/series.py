@@ -112,6 +112,16 @@ def vector_probes(rows: pd.DataFrame) -> list[str]:
     return list(dict.fromkeys(rows["probe"][rows["encoder"] != ""]))
 
 
+def known_for(rows: pd.DataFrame, probes: Sequence[str]) -> str:
+    """Return that one of `probes` which the task of the rows is known to be read by, else the first.
+
+    Peters et al. 2018 read senses by the nearest mean and parts of speech by a linear probe.
+    """
+    senses = rows["probe"].isin(["first-sense", "most-frequent-sense"]).any()
+    known = "nearest" if senses else "linear"
+    return known if known in probes else probes[0]
+
+
 def probed_by(rows: pd.DataFrame, probe: str) -> pd.DataFrame:
     """Return the rows of one probe; beside the linear one's stand those of the mix of all layers."""
     keep = rows["probe"] == probe

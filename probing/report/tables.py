@@ -1,7 +1,7 @@
 """Result rows as tables, and how a measured number is written wherever the report shows one."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import pandas as pd
 
@@ -21,11 +21,11 @@ def percent(value: float) -> str:
     return f"{100 * value:.2f}"
 
 
-def ends(cell: Measured) -> str:
+def ends(cell: Measured, write: Callable[[float], str] = percent) -> str:
     """Write an interval as [low, high], the range of several seeds as (lowest–highest)."""
     if cell.seeds > 1:
-        return f"({percent(cell.low)}–{percent(cell.high)})"
-    return f"[{percent(cell.low)}, {percent(cell.high)}]" if not math.isnan(cell.low) else ""
+        return f"({write(cell.low)}–{write(cell.high)})"
+    return f"[{write(cell.low)}, {write(cell.high)}]" if not math.isnan(cell.low) else ""
 
 
 def student(rows: pd.DataFrame, confidence: float = CONFIDENCE) -> tuple[float, float] | None:

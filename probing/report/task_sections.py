@@ -12,7 +12,16 @@ from probing.report.inputs import Inputs
 from probing.report.measure_figures import measures_by_layer, mix_weights, sample_efficiency
 from probing.report.measures import UNIT_NOTE, measures_table, mix_tables
 from probing.report.reading import baselines, what_was_read
-from probing.report.series import SUBSETS, accuracy_series, probed_by, subset_panels, told, vector_probes, whole
+from probing.report.series import (
+    SUBSETS,
+    accuracy_series,
+    known_for,
+    probed_by,
+    subset_panels,
+    told,
+    vector_probes,
+    whole,
+)
 from probing.report.tables import accuracy_table, fallback_table, subset_table
 from probing.results import scores, select
 
@@ -31,11 +40,8 @@ def side_by_side(inputs: Inputs) -> Iterator[Block]:
         rows = whole(select(inputs.rows, task=task, corpus=corpus))
         tested = scores(select(rows, split="test"))
         probes = [probe for probe in _own_probes(rows) if accuracy_series(select(tested, probe=probe), "all")]
-        # Peters et al. 2018 read senses by the nearest mean and parts of speech by a linear probe.
-        senses = rows["probe"].isin(["first-sense", "most-frequent-sense"]).any()
-        known_for = "nearest" if senses else "linear"
         if probes:
-            panels.append((task, corpus, known_for if known_for in probes else probes[0]))
+            panels.append((task, corpus, known_for(rows, probes)))
     if len(panels) > 1:
         confidence = inputs.settings.bootstrap.confidence
         figure = accuracy_by_task(inputs.rows, panels, confidence=confidence, layer_names=inputs.layer_names)
