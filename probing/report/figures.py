@@ -27,6 +27,7 @@ from probing.statistics import CONFIDENCE
 
 _BASELINE_LINES: dict[str, Any] = dict(zip(BASELINES, (":", (0, (6, 2)), (0, (6, 2)), ":"), strict=True))
 _MOST_SIDE_BY_SIDE, _MOST_NAMED = 5, 7  # views for which there is room in each of three panels, and for layers' names
+_MOST_COLUMNS = 3  # panels side by side; more go on in a row below
 
 
 def accuracy_by_layer(
@@ -124,30 +125,33 @@ def _draw(
     names = shared_layer_names(series, layer_names)
     several = len(panels) > 1
     stacked = several and len(positions) > _MOST_SIDE_BY_SIDE
+    columns = 1 if stacked else min(len(panels), _MOST_COLUMNS)
     with house_style():
-        shape = (len(panels), 1) if stacked else (1, len(panels))
+        shape = (-(-len(panels) // columns), columns)
         figure, grid = _frame(title, series, footnote(data, panels, confidence), shape)
-        for axes, panel in zip(grid, panels, strict=True):
+        for unused in grid[len(panels) :]:
+            unused.remove()
+        for index, (axes, panel) in enumerate(zip(grid, panels, strict=False)):
             axes.set_ylim(vertical_limits(panel.series, panel.levels))
             _label_views(axes, positions, names)
             _draw_series(axes, panel.series, positions)
             _draw_baselines(axes, panel.levels, "\n" if several and not stacked else " ")
             if several:
                 axes.set_title(panel.title, loc="left")
-            if stacked or axes is grid[0] or panel.measure != panels[0].measure:
+            if index % columns == 0 or panel.measure != panels[index - 1].measure:
                 axes.set_ylabel(panel.measure)
-            if stacked and axes is not grid[-1]:
+            if index + columns < len(panels):  # another panel stands below it
                 axes.set_xlabel("")
     return figure
 
 
 def _frame(title: str, series: Sequence[Series], note: str, shape: tuple[int, int]) -> tuple[Figure, list[Axes]]:
-    width = 6.6 if shape[1] == 1 else 7.6
+    width = {1: 6.6, 2: 7.6}.get(shape[1], 7.6 if shape[0] == 1 else 9.6)
     fitting = max(1, int(width * 13 / (max(len(one.encoder) for one in series) + 7)))
     # Two columns put trained networks on the left and the same networks untrained beside them.
     columns = min(fitting, len(series) if all(one.trained for one in series) else 2)
     handles = [Line2D([], [], linestyle="-" if one.trained else "--", **look(one)) for one in series]
-    middle = 3.2 if shape[0] == 1 else 1.9 * shape[0]
+    middle = 3.2 if shape[0] == 1 else (1.9 if shape[1] == 1 else 2.5) * shape[0]
     return frame(title, handles, note, shape, columns=columns, width=width, middle=middle)
 
 
