@@ -112,7 +112,7 @@ def accuracy_by_task(
     panels = []
     for task, corpus, probe in tasks:
         (panel,) = subset_panels(rows, task, corpus, probe, split, ["all"])
-        title = f"{task_name(task)}\n{corpus}, {probe} probe, n = {panel.series[0].n:,}"
+        title = f"{task_name(task)}, {probe} probe\n{corpus}, n = {panel.series[0].n:,}"
         panels.append(panel._replace(title=title[0].upper() + title[1:]))
     return _draw("What does each layer know?", split, panels, confidence, layer_names or {})
 
@@ -126,6 +126,8 @@ def _draw(
     several = len(panels) > 1
     stacked = several and len(positions) > _MOST_SIDE_BY_SIDE
     columns = 1 if stacked else min(len(panels), _MOST_COLUMNS)
+    if columns < len(panels) and not stacked:
+        names = ()  # no room for the layers' names
     with house_style():
         shape = (-(-len(panels) // columns), columns)
         figure, grid = _frame(title, series, footnote(data, panels, confidence), shape)
