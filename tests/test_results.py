@@ -38,7 +38,7 @@ def test_a_browser_shows_the_verdict_of_each_claim(folder: Path) -> None:
     assert CHROMIUM is not None
     command = [CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", "--dump-dom", (folder / "report.html").as_uri()]
     page = html.unescape(subprocess.run(command, check=True, capture_output=True, timeout=120).stdout.decode())
-    start = 0
+    start = page.index("<main")
     for claim in read_claims(folder / "claims.csv"):
         start = page.index(claim.verdict, start)  # in the order of the file
         assert claim.claim in page[start : start + 2000]
