@@ -184,6 +184,10 @@ class ExperimentConfig(Section):
             ):
                 if name is not None and name not in known:
                     raise ValueError(f"claims.{index}.{key}: this experiment has no {name!r}: {nearest(name, known)}")
+            if not all(probe.answers for probe in self.probes if probe.probe == claim.probe):
+                raise ValueError(f"claims.{index}.probe: {claim.probe} has no answers that could be compared")
+            if any(one.label == claim.encoder and one.seeds != (None,) for one in self.encoders):
+                raise ValueError(f"claims.{index}.encoder: claims are about trained networks, not {claim.encoder}")
             if claim.measure == "selectivity" and claim.probe != "linear":
                 raise ValueError(
                     f"claims.{index}.measure: selectivity is the probe linear's, not that of {claim.probe}"

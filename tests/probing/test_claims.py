@@ -142,6 +142,7 @@ def test_claims_are_read_as_they_were_written(tmp_path: Path) -> None:
         ({"task": "pos-xpos"}, "claims.0.task: this experiment has no 'pos-xpos'"),
         ({"probe": "majority"}, "claims.0.probe: this experiment has no 'majority'"),
         ({"encoder": "other"}, "claims.0.encoder: this experiment has no 'other'"),
+        ({"encoder": "tiny (untrained)"}, "claims.0.encoder: claims are about trained networks"),
     ],
 )
 def test_a_claim_about_what_the_grid_lacks_is_refused(
@@ -226,4 +227,11 @@ def test_selectivity_of_a_view_that_the_control_does_not_read_is_refused_before_
 def test_a_claim_of_selectivity_needs_the_control(document: dict[str, Any], change: Any, message: str) -> None:
     document["claims"] = [document["claims"][0] | change]
     with pytest.raises(ValueError, match=message):
+        ExperimentConfig.model_validate(document)
+
+
+def test_a_claim_about_a_probe_without_answers_is_refused(document: dict[str, Any]) -> None:
+    document["probes"].append("mdl")
+    document["claims"] = [document["claims"][0] | {"probe": "mdl"}]
+    with pytest.raises(ValueError, match=r"claims\.0\.probe: mdl has no answers that could be compared"):
         ExperimentConfig.model_validate(document)
