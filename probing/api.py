@@ -117,6 +117,9 @@ def _config(config: str | Path | Mapping[str, Any] | ExperimentConfig, overrides
         if not overrides:
             return config
         config = config.model_dump(mode="json")
+    if not isinstance(config, Mapping) or not all(isinstance(key, str) for key in config):
+        found = "keys that are no text" if isinstance(config, Mapping) else f"a {type(config).__name__}"
+        raise ExperimentError(f"config: expected a path, a mapping of keys or an ExperimentConfig, not {found}")
     return check_settings(config, ExperimentConfig, overrides, source="config", error=ExperimentError)
 
 

@@ -88,6 +88,37 @@ def judge(config: ExperimentConfig, data: Data, finished: Mapping[Cell, Predicti
     return corrected
 
 
+def probes_of(claim: Claim) -> tuple[str, ...]:
+    """Return the probes whose answers a claim is about."""
+    return (claim.probe, "control") if claim.measure == "selectivity" else (claim.probe,)
+
+
+def check_claims(config: ExperimentConfig, data: Data) -> None:
+    """See, before anything is fitted, that the data have what each claim is about.
+
+    Raises
+    ------
+    ClaimError
+        If a probe does not suit a claim's task, or its subset has no examples.
+    """
+    probes = {probe.probe: probe for probe in config.probes}
+    for index, claim in enumerate(config.claims):
+        for name in probes_of(claim):
+            if not probes[name].suits(data[claim.task]["train"]):
+                raise ClaimError(f"{config.name}: claims.{index}: the probe {name} does not suit the task {claim.task}")
+        _members(claim, config, data)
+
+
+def _members(claim: Claim, config: ExperimentConfig, data: Data) -> NDArray[np.bool_]:
+    """Tell which test examples a claim is about."""
+    task = next(task for task in config.tasks if task.name == claim.task)
+    subsets = task.subsets(data[claim.task]["train"], data[claim.task][SPLIT])
+    members = subsets.get(claim.subset)
+    if members is None or not members.any():
+        raise ClaimError(f"claim {claim.says!r}: {SPLIT} has no examples in subset {claim.subset!r} of {list(subsets)}")
+    return members
+
+
 def _with_verdict(one: Judged, p_holm: float, config: ExperimentConfig) -> Judged:
     verdict: Verdict = "undecided"
     if p_holm < 1 - config.bootstrap.confidence:
@@ -100,11 +131,8 @@ def _judge(
 ) -> Iterator[Judged]:
     task = next(task for task in config.tasks if task.name == claim.task)
     split = data[claim.task][SPLIT]
-    subsets = task.subsets(data[claim.task]["train"], split)
-    members = subsets.get(claim.subset)
-    if members is None or not members.any():
-        raise ClaimError(f"claim {claim.says!r}: {SPLIT} has no examples in subset {claim.subset!r} of {list(subsets)}")
-    asked = {claim.probe, "control"} if claim.measure == "selectivity" else {claim.probe}
+    members = _members(claim, config, data)
+    asked = set(probes_of(claim))
     trained = {
         cell: found
         for cell, found in finished.items()

@@ -104,10 +104,13 @@ def _right(row: _Row) -> tuple[str, Split, NDArray[np.bool_], NDArray[np.bool_],
     config = load_experiment(row.folder / "config.yaml")
     found = _only_row(read_rows(row.folder / "results.csv"), row)
     title = f"{row.folder}: " + ", ".join(f"{key}={found[key]}" for key in _KEYS if found[key])
-    task = _named(config.tasks, found["task"], "name")
+    for key in ("encoder_seed", "seed"):
+        if found[key] and not found[key].isdecimal():
+            raise CompareError(f"{row.folder / 'results.csv'}: {key} is {found[key]!r}, which is no whole number")
+    task = _named(row, config.tasks, found["task"], "name")
     cell = Cell(
         found["task"],
-        _named(config.probes, found["probe"], "probe"),
+        _named(row, config.probes, found["probe"], "probe"),
         found["encoder"],
         int(found["encoder_seed"]) if found["encoder_seed"] else None,
         found["view"],
@@ -127,6 +130,8 @@ def _right(row: _Row) -> tuple[str, Split, NDArray[np.bool_], NDArray[np.bool_],
     if len(labels) != len(split.examples):
         raise CompareError(f"{path}: {len(labels)} predictions, {name} has {len(split.examples)} examples now")
     members = task.subsets(splits["train"], split)[found["subset"]]
+    if not members.any():
+        raise CompareError(f"{title}: there are no such examples")
     right = correct(split, labels)[members]
     if abs(right.mean() - found["value"]) > _SAME_SCORE:
         raise CompareError(f"{path}: these predictions do not give the score in results.csv: run the experiment again")
@@ -148,5 +153,10 @@ def _only_row(rows: pd.DataFrame, row: _Row) -> Any:
     return rows.iloc[0]
 
 
-def _named(parts: Any, name: str, attribute: str) -> Any:
-    return next(part for part in parts if getattr(part, attribute) == name)
+def _named(row: _Row, parts: Any, name: str, attribute: str) -> Any:
+    for part in parts:
+        if getattr(part, attribute) == name:
+            return part
+    raise CompareError(
+        f"{row.folder}: results.csv has rows of {name}, which config.yaml lacks: run the experiment again"
+    )

@@ -79,6 +79,17 @@ def _published(name: str) -> str:
     return name
 
 
+def _percent(percent: float) -> float:
+    if float(f"{percent:g}") != percent:
+        raise ValueError(f"{percent!r} has more than six digits, which results do not show")
+    return percent
+
+
+def _folded(value: Any) -> Any:
+    """Fold line ends and other white space into single spaces: a claim is one line of a table."""
+    return " ".join(value.split()) if isinstance(value, str) else value
+
+
 class BootstrapConfig(Section):
     """How intervals are made.
 
@@ -115,7 +126,7 @@ class Claim(Section):
         Claims of one family are corrected together for their number (Holm).
     """
 
-    says: str = Field(min_length=1)
+    says: Annotated[str, BeforeValidator(_folded), Field(min_length=1)]
     task: str
     probe: str
     better: Annotated[str, BeforeValidator(str)]
@@ -123,7 +134,7 @@ class Claim(Section):
     measure: Literal["score", "selectivity"] = "score"
     encoder: str | None = None
     subset: str = "all"
-    family: str = ""
+    family: Annotated[str, BeforeValidator(_folded)] = ""
 
 
 class ExperimentConfig(Section):
@@ -159,7 +170,9 @@ class ExperimentConfig(Section):
         default=("layers", "mean", "concat"), min_length=1
     )
     probes: tuple[Annotated[SerializeAsAny[ProbeConfig], BeforeValidator(_probe)], ...] = Field(min_length=1)
-    train_percent: tuple[Annotated[float, Field(gt=0, le=100)], ...] = Field(default=(100,), min_length=1)
+    train_percent: tuple[Annotated[float, Field(gt=0, le=100), AfterValidator(_percent)], ...] = Field(
+        default=(100,), min_length=1
+    )
     draws: int = Field(default=3, ge=1, le=1000)
     bootstrap: BootstrapConfig = BootstrapConfig()
     claims: tuple[Claim, ...] = ()
@@ -176,6 +189,17 @@ class ExperimentConfig(Section):
             repeated = sorted({name for name in names if names.count(name) > 1})
             if repeated:
                 raise ValueError(f"{what}: {repeated[0]!r} stands twice, so that its results could not be told apart")
+        for probe in self.probes:
+            if probe.after and probe.after not in {other.probe for other in self.probes}:
+                raise ValueError(f"probes: {probe.probe} builds on {probe.after}, which must be among the probes too")
+        if self.claims and 100 not in self.train_percent:
+            raise ValueError("train_percent: claims are about all of the training data: 100 must be among them")
+        if not self.encoders and any(probe.sees == "vectors" for probe in self.probes):
+            raise ValueError("encoders: a probe that reads vectors needs at least one encoder")
+        return self
+
+    @model_validator(mode="after")
+    def _claims_can_be_answered(self) -> "ExperimentConfig":
         for index, claim in enumerate(self.claims):
             for key, name, known in (
                 ("task", claim.task, [task.name for task in self.tasks]),
@@ -184,23 +208,22 @@ class ExperimentConfig(Section):
             ):
                 if name is not None and name not in known:
                     raise ValueError(f"claims.{index}.{key}: this experiment has no {name!r}: {nearest(name, known)}")
-            if not all(probe.answers for probe in self.probes if probe.probe == claim.probe):
-                raise ValueError(f"claims.{index}.probe: {claim.probe} has no answers that could be compared")
-            if any(one.label == claim.encoder and one.seeds != (None,) for one in self.encoders):
-                raise ValueError(f"claims.{index}.encoder: claims are about trained networks, not {claim.encoder}")
+            probe = next(probe for probe in self.probes if probe.probe == claim.probe)
+            if probe.sees != "vectors" or not probe.answers:
+                kind = "reads no view" if probe.sees != "vectors" else "answers no example"
+                raise ValueError(f"claims.{index}.probe: a claim compares answers by view: {claim.probe} {kind}")
+            if claim.better == claim.worse:
+                raise ValueError(f"claims.{index}: better and worse are the same view, {claim.better}")
+            trained = [encoder.label for encoder in self.encoders if encoder.seeds == (None,)]
+            if claim.encoder not in (*trained, None) or not trained:
+                found = f"{claim.encoder} is not" if claim.encoder else "there is none"
+                raise ValueError(f"claims.{index}.encoder: claims are about trained networks; {found}")
             if claim.measure == "selectivity" and claim.probe != "linear":
                 raise ValueError(
                     f"claims.{index}.measure: selectivity is the probe linear's, not that of {claim.probe}"
                 )
             if claim.measure == "selectivity" and "control" not in {probe.probe for probe in self.probes}:
                 raise ValueError(f"claims.{index}.measure: selectivity needs the probe control among probes")
-        for probe in self.probes:
-            if probe.after and probe.after not in {other.probe for other in self.probes}:
-                raise ValueError(f"probes: {probe.probe} builds on {probe.after}, which must be among the probes too")
-        if self.claims and 100 not in self.train_percent:
-            raise ValueError("train_percent: claims are about all of the training data: 100 must be among them")
-        if not self.encoders and any(probe.sees == "vectors" for probe in self.probes):
-            raise ValueError("encoders: a probe that reads vectors needs at least one encoder")
         return self
 
 

@@ -7,6 +7,7 @@ import json
 import logging
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from itertools import groupby
@@ -20,7 +21,7 @@ from numpy.typing import NDArray
 
 from bilm.errors import UserError
 from bilm.files import write_text
-from probing.claims import judge, write_claims
+from probing.claims import check_claims, judge, write_claims
 from probing.config import ExperimentConfig, ExperimentError, dump_experiment
 from probing.encoders import Encoder, EncoderConfig
 from probing.environment import LONG, describe_data, describe_encoder, describe_software
@@ -80,20 +81,21 @@ def run_experiment(
         lost; `fresh` replaces them.
     """
     folder = out / config.name
+    check_inputs(config)
     if not fresh:
         _refuse_to_lose(folder, config)
     store = store or FeatureStore()
-    check_inputs(config)
     data: Data = {task.name: task.load() for task in config.tasks}
     environment = describe_software() | {"data": {}, "encoders": {}}
     for task in config.tasks:
         environment["data"][task.name] = _checked_description(task.name, describe_data(task, data[task.name]))
-    if fresh:
-        shutil.rmtree(folder / "predictions", ignore_errors=True)
-
+    check_claims(config, data)
     for probe in config.probes:
         if not any(probe.suits(splits["train"]) for splits in data.values()):
             raise ExperimentError(f"{config.name}: the probe {probe.probe} suits none of {', '.join(data)}")
+    if fresh:
+        with suppress(FileNotFoundError):
+            shutil.rmtree(folder / "predictions")
     journal = Journal(folder / "predictions", data)
     for probe in config.probes:
         for task in config.tasks:
@@ -130,6 +132,12 @@ def check_inputs(config: ExperimentConfig) -> None:
             if view.isdecimal() and int(view) >= encoder.n_layers:
                 layers = f"{encoder.label} has the layers 0 to {encoder.n_layers - 1}"
                 raise ExperimentError(f"{config.name}: views: there is no view {view}: {layers}")
+        for probe in config.probes:
+            if probe.sees == "vectors" and not _views(config, probe, encoder.n_layers):
+                raise ExperimentError(
+                    f"{config.name}: probes: {probe.probe} reads single layers, of which views has none: nothing of it "
+                    "would be measured"
+                )
         probes = {probe.probe: probe for probe in config.probes}
         for index, claim in enumerate(config.claims):
             probe = probes["control" if claim.measure == "selectivity" else claim.probe]  # reads no other views
@@ -140,11 +148,19 @@ def check_inputs(config: ExperimentConfig) -> None:
 
 def _refuse_to_lose(folder: Path, config: ExperimentConfig) -> None:
     """Raise an error if the folder has results that this config would not make: what is added is no loss."""
+    path = folder / "config.yaml"
     try:
-        text = (folder / "config.yaml").read_text(encoding="utf-8")
+        before = yaml.safe_load(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         return
-    before, now = yaml.safe_load(text), yaml.safe_load(dump_experiment(config))
+    except (UnicodeDecodeError, yaml.YAMLError):
+        before = None
+    if not isinstance(before, dict):
+        raise ExperimentError(
+            f"{path}: damaged, so that it cannot be told whether the results beside it are of this config; "
+            "give this one another name (-o name=...), or replace what is there by --fresh"
+        )
+    now = yaml.safe_load(dump_experiment(config))
     for key in ("tasks", "encoders", "views", "probes", "train_percent", "draws", "bootstrap"):
         there, here = before.get(key), now[key]
         lost = [part for part in there if part not in here] if isinstance(there, list) else [there]

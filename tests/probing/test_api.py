@@ -111,3 +111,9 @@ def test_senses_are_drawn_as_the_nearest_mean_reads_them(document: dict[str, Any
     result = probing.run(document | names | probes, out=tmp_path)
     texts = [text.get_text() for text in result.plot().texts] + [str(result.plot().get_suptitle())]
     assert any("nearest probe" in text for text in texts), texts
+
+
+@pytest.mark.parametrize("config", [3, None, [], b"x", {1: 2}])
+def test_a_config_of_another_type_is_an_error_that_says_what_is_expected(config: Any) -> None:
+    with pytest.raises(UserError, match="config: expected a path, a mapping of keys or an ExperimentConfig, not"):
+        probing.run(config)

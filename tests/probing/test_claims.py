@@ -230,8 +230,54 @@ def test_a_claim_of_selectivity_needs_the_control(document: dict[str, Any], chan
         ExperimentConfig.model_validate(document)
 
 
-def test_a_claim_about_a_probe_without_answers_is_refused(document: dict[str, Any]) -> None:
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"probe": "mdl"}, "claims.0.probe: a claim compares answers by view: mdl answers no example"),
+        ({"probe": "type-majority"}, "claims.0.probe: .*: type-majority reads no view"),
+        ({"worse": 1}, "claims.0: better and worse are the same view, 1"),
+        ({"encoder": "tiny (untrained)"}, r"claims.0.encoder: .* trained networks; tiny \(untrained\) is not"),
+    ],
+)
+def test_a_claim_that_no_run_can_answer_is_refused_with_its_key(
+    document: dict[str, Any], change: Any, message: str
+) -> None:
     document["probes"].append("mdl")
-    document["claims"] = [document["claims"][0] | {"probe": "mdl"}]
-    with pytest.raises(ValueError, match=r"claims\.0\.probe: mdl has no answers that could be compared"):
+    document["claims"] = [document["claims"][0] | change]
+    with pytest.raises(ValueError, match=message):
         ExperimentConfig.model_validate(document)
+
+
+def test_a_claim_without_any_trained_network_is_refused_not_dropped(document: dict[str, Any]) -> None:
+    document["encoders"] = document["encoders"][1:]
+    with pytest.raises(ValueError, match=r"claims.0.encoder: claims are about trained networks; there is none"):
+        ExperimentConfig.model_validate(document)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"subset": "adverbs"}, "no examples in subset 'adverbs'"),
+        ({"probe": "mlp", "worse": 1}, r"claims\.0: the probe mlp does not suit the task wsd"),
+        (
+            {"probe": "linear", "worse": 1, "measure": "selectivity"},
+            r"claims\.0: the probe control does not suit the task wsd",
+        ),
+    ],
+)
+def test_a_claim_that_the_data_cannot_answer_is_refused_before_anything_is_fitted(
+    document: dict[str, Any], tmp_path: Path, change: Any, message: str
+) -> None:
+    document["probes"] += ["mlp", "control"]
+    document["claims"] = [document["claims"][1] | {"better": 2} | change]
+    with pytest.raises(UserError, match=message):
+        run(document, tmp_path)
+    assert not (tmp_path / "results").exists()
+
+
+def test_a_claim_in_several_lines_is_folded_into_one() -> None:
+    about = {"task": "t", "probe": "p", "better": 1, "worse": 0}
+    claim = Claim.model_validate(about | {"says": " one\n| two\t", "family": "a\nb"})
+    assert (claim.says, claim.family) == ("one | two", "a b")
+    with pytest.raises(ValueError, match="says"):
+        Claim.model_validate(about | {"says": " \n"})

@@ -90,3 +90,29 @@ def test_missing_predictions_are_named_with_the_remedy(folder: Path, tmp_path: P
         (tmp_path / name).write_bytes((folder / name).read_bytes())
     with pytest.raises(UserError, match=r"predictions.*npz: not there or damaged; .*probing run"):
         compare(f"{tmp_path}:probe=linear,encoder=tiny,view=1", ":view=2")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("pos-upos", "pos-xpos", "results.csv has rows of pos-xpos, which config.yaml lacks"),
+        ("(untrained),1,1,", "(untrained),x,1,", "results.csv: encoder_seed is 'x', which is no whole number"),
+    ],
+)
+def test_rows_that_do_not_fit_the_config_beside_them_are_named(
+    folder: Path, tmp_path: Path, old: str, new: str, message: str
+) -> None:
+    (tmp_path / "config.yaml").write_bytes((folder / "config.yaml").read_bytes())
+    rows = (folder / "results.csv").read_text(encoding="utf-8")
+    assert old in rows
+    (tmp_path / "results.csv").write_text(rows.replace(old, new), encoding="utf-8")
+    seed = new.split(",")[1] if "," in new else "1"
+    with pytest.raises(UserError, match=message):
+        compare(f"{tmp_path}:probe=linear,encoder=tiny (untrained),encoder_seed={seed},view=1", ":view=2")
+
+
+def test_a_subset_without_examples_is_not_compared(folder: Path) -> None:
+    rows = select(read_rows(folder / "results.csv"), split="test", subset="unseen", view="1", encoder="tiny")
+    assert set(rows["n"]) == {0}
+    with pytest.raises(UserError, match=r"subset=unseen.*there are no such examples"):
+        compare(f"{folder}:probe=linear,encoder=tiny,view=1,subset=unseen", ":view=2")

@@ -69,6 +69,7 @@ def test_an_override_reaches_into_lists_and_is_read_as_yaml(tmp_path: Path) -> N
         ("linear]", "{probe: linear}, {probe: mlp, seeds: [1, 1]}]", "probes.2.seeds"),
         ("name: toy", "name: toy\ntrain_percent: [10, 10.0, 100]", "train_percent: '10' stands twice"),
         ("name: toy", "name: toy\ntrain_percent: [0]", "train_percent.0"),
+        ("name: toy", "name: toy\ntrain_percent: [99.99999]", "train_percent.0: 99.99999 has more than six digits"),
         ("name: toy", "name: toy\ntrain_percent: [101]", "train_percent.0"),
         ("name: toy", "name: toy\npublished: table55", "did you mean table5-wsd?"),
         ("name: toy", "name: toy\nviews: ['٠']", "unknown view"),

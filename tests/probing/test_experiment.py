@@ -269,3 +269,33 @@ def test_a_sentence_of_test_that_stands_in_train_is_warned_of_with_a_count_P43(
     folder = run(document, tmp_path)
     assert "pos-upos: 1 of 1 test sentences also stand in train (1 of them with at least 5 tokens)" in caplog.text
     assert "also" in (folder / "report.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("content", [b"", b"[1]", b"a: [", b"3", b"\xff"])
+def test_results_whose_config_is_damaged_are_kept_until_fresh_replaces_them(
+    document: dict[str, Any], tmp_path: Path, content: bytes
+) -> None:
+    folder = tmp_path / "results" / "toy"
+    folder.mkdir(parents=True)
+    (folder / "config.yaml").write_bytes(content)
+    document |= {"tasks": document["tasks"][:1], "encoders": [], "probes": ["majority"]}
+    with pytest.raises(UserError, match=r"toy/config\.yaml: damaged.*--fresh"):
+        run(document, tmp_path)
+    run(document, tmp_path, fresh=True)
+    assert (folder / "results.csv").exists()
+
+
+def test_a_probe_of_single_layers_without_any_is_refused_instead_of_left_out(
+    document: dict[str, Any], tmp_path: Path
+) -> None:
+    document |= {"views": ["mean"], "probes": [*document["probes"], "control"]}
+    with pytest.raises(UserError, match="toy: probes: control reads single layers, of which views has none"):
+        run(document, tmp_path)
+
+
+def test_fresh_removes_nothing_where_the_run_cannot_start(document: dict[str, Any], tmp_path: Path) -> None:
+    document |= {"tasks": document["tasks"][:1], "encoders": []}
+    folder = run(document | {"probes": ["majority"]}, tmp_path)
+    with pytest.raises(UserError, match="the probe first-sense suits none"):
+        run(document | {"probes": ["first-sense"]}, tmp_path, fresh=True)
+    assert list((folder / "predictions").iterdir())
