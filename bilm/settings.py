@@ -8,13 +8,16 @@ import copy
 import difflib
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
 import yaml
-from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
 from bilm.errors import UserError
+
+Seed = Annotated[int, Field(strict=True, ge=0, lt=2**63)]
+"""What a random number generator starts from."""
 
 _Model = TypeVar("_Model", bound=BaseModel)
 

@@ -3,7 +3,7 @@
 import hashlib
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,11 +14,10 @@ from bilm.config import ARCHITECTURES, BiLMConfig
 from bilm.embedder import WARM_UP_TEXT, Embedder, StatePolicy
 from bilm.errors import UserError
 from bilm.model import BiLM
+from bilm.settings import Seed
 from probing.corpora import data_folder
 from probing.encoders.base import EncoderConfig
 from probing.results import UNTRAINED
-
-Seed = Annotated[int, Field(strict=True, ge=0, lt=2**63)]
 
 
 class BilmEncoder:

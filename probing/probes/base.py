@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict
 
 from probing.features import Features
+from probing.probes.surprisal import surprisal
 from probing.tasks import Example, Split
 
 
@@ -125,6 +126,17 @@ def layers_alone(views: Sequence[str]) -> list[str]:
 def always(labels: Any) -> Answers:
     """Return answers that are all the probe's own."""
     return Answers(np.asarray(labels, dtype=np.str_), np.ones(len(labels), dtype=bool))
+
+
+def answers_with_bits(estimator: Any, X: NDArray[Any], split: Split) -> Answers:
+    """Return the most probable label of each of a split's examples, and what its gold labels cost.
+
+    The estimator has `predict_log_proba`, `classes_` and `n_train_`, the number of its training examples.
+    """
+    log_proba = estimator.predict_log_proba(X)
+    gold = [example.labels for example in split.examples]
+    bits = surprisal(log_proba, estimator.classes_.tolist(), gold, estimator.n_train_)
+    return always(estimator.classes_[log_proba.argmax(axis=1)])._replace(bits=bits)
 
 
 def with_first_senses(labels: Sequence[str], answered: NDArray[np.bool_], split: Split) -> Answers:

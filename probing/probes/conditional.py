@@ -7,8 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from probing.features import Features
-from probing.probes.base import Answers, Problem
-from probing.probes.linear import LinearProbe, PenalisedConfig, answers_with_bits, fit_labels, fitted_facts
+from probing.probes.base import Answers, Problem, answers_with_bits
+from probing.probes.linear import LinearProbe, PenalisedConfig, fit_labels, fitted_facts
 from probing.tasks import Split
 
 

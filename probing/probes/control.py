@@ -7,8 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field, PositiveFloat, PositiveInt
 
-from probing.probes.base import Answers, ProbeConfig, Problem, layers_alone
-from probing.probes.linear import LinearProbe, answers_with_bits, fit_labels
+from probing.probes.base import Answers, ProbeConfig, Problem, answers_with_bits, layers_alone
+from probing.probes.linear import LinearProbe, fit_labels
 from probing.tasks import Example, Split
 
 

@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from probing.probes.base import Answers, ProbeConfig, Problem, always, with_first_senses
+from probing.probes.base import Answers, ProbeConfig, Problem, answers_with_bits, with_first_senses
 from probing.probes.masked_linear import MaskedLinearProbe
 from probing.probes.softmax_regression import solve
 from probing.probes.surprisal import surprisal
@@ -314,13 +314,6 @@ def fit_labels(
 ) -> list[LinearProbe]:
     """Fit one probe to the first labels of each problem, all in the same passes: see `fit_targets`."""
     return fit_targets(probe, X, [one.train.labels for one in problems], X_dev, [one.dev.labels for one in problems])
-
-
-def answers_with_bits(estimator: LinearProbe, X: NDArray[np.floating], split: Split) -> Answers:
-    """Return the most probable label of each of a split's examples, and what its gold labels cost."""
-    log_proba = estimator.predict_log_proba(X)
-    bits = surprisal(log_proba, estimator.classes_.tolist(), _gold(split), estimator.n_train_)
-    return always(estimator.classes_[log_proba.argmax(axis=1)])._replace(bits=bits)
 
 
 def fitted_facts(estimator: LinearProbe) -> dict[str, float]:

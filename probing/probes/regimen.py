@@ -18,9 +18,8 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted, c
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
-from probing.encoders.bilm import Seed
-from probing.probes.base import Answers, ProbeConfig
-from probing.probes.surprisal import surprisal
+from bilm.settings import Seed
+from probing.probes.base import Answers, ProbeConfig, answers_with_bits
 from probing.tasks import Split
 
 _ROWS = 4096
@@ -170,7 +169,7 @@ class RegimenProbe(ClassifierMixin, BaseEstimator):
         Cross-entropy in nats after each epoch, over the dev examples whose label train has.
     n_iter_ : int
         Epochs trained.
-    n_examples_ : int
+    n_train_ : int
         Training examples.
     """
 
@@ -185,7 +184,7 @@ class RegimenProbe(ClassifierMixin, BaseEstimator):
     scale_: NDArray[np.float64]
     dev_losses_: list[float]
     n_iter_: int
-    n_examples_: int
+    n_train_: int
 
     @abstractmethod
     def _checked(self, X: Any, *, reset: bool) -> NDArray[np.floating]:
@@ -224,8 +223,8 @@ class RegimenProbe(ClassifierMixin, BaseEstimator):
         X = self._checked(X, reset=True)
         y = column_or_1d(y, warn=True)
         check_classification_targets(y)
-        self.n_examples_ = X.shape[-2]
-        sentences = np.arange(self.n_examples_) if sentences is None else np.asarray(sentences)
+        self.n_train_ = X.shape[-2]
+        sentences = np.arange(self.n_train_) if sentences is None else np.asarray(sentences)
         check_consistent_length(X.swapaxes(0, -2), y, sentences)
         self.classes_, codes = np.unique(y, return_inverse=True)
         if len(self.classes_) < 2:
@@ -330,10 +329,4 @@ class RegimenConfig(ProbeConfig):
 
     def answer(self, estimator: RegimenProbe, X: NDArray[Any], split: Split) -> Answers:
         """Answer the most probable label, and the surprisal of the gold labels."""
-        log_proba = estimator.predict_log_proba(X)
-        gold = [example.labels for example in split.examples]
-        return Answers(
-            np.asarray(estimator.classes_[log_proba.argmax(axis=1)], dtype=np.str_),
-            np.ones(len(log_proba), dtype=bool),
-            surprisal(log_proba, estimator.classes_, gold, estimator.n_examples_),
-        )
+        return answers_with_bits(estimator, X, split)

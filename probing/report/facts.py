@@ -71,7 +71,7 @@ def warnings(inputs: Inputs) -> Iterator[str]:
     for probe in vector_probes(rows):
         settings = inputs.settings.of_probe(probe)
         chosen = select(rows, probe=probe, metric="l2_penalty")
-        grid = sorted(settings.get("penalties", []) or inputs.environment.penalties)
+        grid = sorted(settings.get("penalties", []))
         if not grid and not chosen.empty:
             yield f"{probe}: the penalties tried are not told, so none was checked for being at their end."
         for network, view, value in _fits(chosen):

@@ -55,7 +55,6 @@ class Environment(BaseModel):
     libraries: dict[str, str]
     data: dict[str, TaskFacts]
     encoders: dict[str, EncoderFacts]
-    penalties: list[float] = []
 
 
 class BootstrapSettings(BaseModel):

@@ -202,7 +202,7 @@ class Population:
         """Return what the length makes of a sentence's ease."""
         return 1 - 0.3 * lengths / 25
 
-    def test_set(
+    def draw(
         self, rng: np.random.Generator, n_sentences: int
     ) -> tuple[NDArray[np.bool_], NDArray[np.bool_], NDArray[np.bool_], NDArray[np.int64]]:
         """Draw hits of better [n], equal [n] and worse [n], and the sentence [n] of each word."""
@@ -220,7 +220,7 @@ def test_95_percent_intervals_cover_the_true_difference_and_the_true_accuracy_th
     difference = population.better - population.worse
     covered = covered_alone = 0
     for trial in range(trials):
-        better, _, worse, sentence = population.test_set(generator, 400)
+        better, _, worse, sentence = population.draw(generator, 400)
         found = paired_difference(better, worse, sentence, samples=1000, seed=trial)
         covered += int(found.low <= difference <= found.high)
         low, high = bootstrap_interval(better, sentence, samples=1000, seed=trial)
@@ -235,7 +235,7 @@ def test_where_there_is_no_difference_p_is_below_5_percent_5_percent_of_the_time
     population, generator, trials = Population(), np.random.default_rng(0), 4000
     rejected = 0
     for trial in range(trials):
-        _, equal, worse, sentence = population.test_set(generator, 400)
+        _, equal, worse, sentence = population.draw(generator, 400)
         rejected += paired_difference(equal, worse, sentence, samples=1000, seed=trial).p < 0.05
     print(f"rejected: {rejected / trials:.2%}")
     assert 0.04 < rejected / trials < 0.06

@@ -142,13 +142,9 @@ def test_nothing_is_warned_of_where_a_part_of_train_alone_wants_a_penalty_at_the
     assert section(report(folder), "Warnings") == "None."
 
 
-def test_penalties_may_be_told_by_the_environment_and_are_missed_where_nothing_tells_them(
-    report: Report, folder: Path
-) -> None:
+def test_penalties_are_missed_where_the_config_does_not_tell_them(report: Report, folder: Path) -> None:
     (folder / "config.yaml").write_text("name: toy\n", encoding="utf-8")
     assert "the penalties tried are not told" in section(report(folder), "Warnings")
-    change(folder, penalties=[0.001, 0.01])
-    assert "0.01, is the largest of those tried" in section(report(folder), "Warnings")
 
 
 def test_the_interval_is_described_as_the_config_made_it(report: Report, folder: Path) -> None:
