@@ -95,6 +95,12 @@ class Split:
         """The sentence of each example, shape (n_examples,): what intervals resample."""
         return np.array([example.sentence for example in self.examples], dtype=np.int64)
 
+    def by_token(self) -> "Split":
+        """Return the same sentences with every token as an example, without a label."""
+        words = [sentence.tokens for sentence in self.sentences]
+        examples = [Example(s, t, t + 1, (), form) for s, own in enumerate(words) for t, form in enumerate(own)]
+        return Split(self.sentences, examples)
+
     def of_sentences(self, chosen: Sequence[int]) -> tuple["Split", NDArray[np.int64]]:
         """Return the part of the split in the `chosen` sentences (indices, rising), and the rows of its examples here.
 
