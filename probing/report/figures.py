@@ -150,7 +150,7 @@ def _draw(
             axes.set_ylim(vertical_limits(panel.series, panel.levels))
             _label_views(axes, axis, names, headed=index + columns >= len(panels))
             _draw_series(axes, panel.series, axis)
-            _draw_baselines(axes, panel.levels, "\n" if several and not stacked else " ")
+            draw_baselines(axes, panel.levels, "\n" if several and not stacked else " ")
             if several:
                 axes.set_title(panel.title, loc="left")
             if index % columns == 0 or panel.measure != panels[index - 1].measure:
@@ -238,7 +238,7 @@ def _draw_series(axes: Axes, series: Sequence[Series], axis: LayerAxis) -> None:
             axes.plot(x, value, linestyle=line, **drawn_as)
 
 
-def _draw_baselines(axes: Axes, levels: Mapping[str, float], between_words: str) -> None:
+def draw_baselines(axes: Axes, levels: Mapping[str, float], between_words: str) -> None:
     """Draw the baselines within the axis and name all of them in the right margin, where no data are."""
     bottom, top = axes.get_ylim()
     style: dict[str, Any] = {"transform": axes.get_yaxis_transform(), "fontsize": 7, "color": GREY}

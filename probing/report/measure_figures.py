@@ -14,7 +14,7 @@ from probing.report.canvas import COLOURS, GREY, MARKERS, draw_spread, frame, ho
 from probing.report.depth import LayerAxis, layer_axis
 from probing.report.figures import legend, look
 from probing.report.measures import KBIT, MEASURES, MIX_LAYERS, Measure, mix_layers, of_measure
-from probing.report.series import Series, task_name, whole
+from probing.report.series import WITHOUT, Series, downstream_probes, is_condition, task_name, whole
 from probing.results import UNTRAINED, Measured, measured, ordered_views, scores, select, trained_label
 
 _DRAWN = {  # a measure's name and unit, and what its values are divided by
@@ -247,8 +247,13 @@ def sample_efficiency(rows: pd.DataFrame) -> Drawing | None:
     cells = [key for key in parts.index if parts[key] > 1]
     if not cells:
         return None
-    encoders = sorted(dict.fromkeys(rows["encoder"]), key=lambda name: name.endswith(UNTRAINED))
     rows = rows[[key in set(cells) for key in zip(rows["task"], rows["corpus"], rows["probe"], strict=True)]]
+    # A view that was fitted on all of train alone would be a point over the others' ends.
+    rows = rows[rows["view"].map(rows.groupby("view")["train_percent"].nunique()) > 1]
+    cells = [key for key in cells if not select(rows, **dict(zip(("task", "corpus", "probe"), key, strict=True))).empty]
+    if not cells:
+        return None
+    encoders = sorted(dict.fromkeys(rows["encoder"]), key=lambda name: name.endswith(UNTRAINED))
     views = ordered_views(rows["view"])
     if len(views) > _MOST_VIEWS:
         few = {encoder: _few(select(rows, encoder=encoder)["view"]) for encoder in encoders}  # depths may differ
@@ -256,7 +261,11 @@ def sample_efficiency(rows: pd.DataFrame) -> Drawing | None:
         views = ordered_views(rows["view"])
     styles = {view: _view_style(index, view) for index, view in enumerate(views)}
     handles = [Line2D([], [], **style) for style in styles.values()]
-    note = "Mean of several draws of training sentences; bands: lowest to highest. Vertical axes do not start at 0."
+    downstream = any(probe in downstream_probes(rows) for _, _, probe in cells)
+    note = (
+        f"Mean of several {'seeds' if downstream else 'draws of training sentences'}; bands: lowest to highest. "
+        "Vertical axes do not start at 0."
+    )
     words = []
     with house_style():
         shape = (len(cells), len(encoders))
@@ -289,7 +298,7 @@ def _few(views: Iterable[str]) -> list[str]:
 def _view_style(index: int, view: str) -> dict[str, Any]:
     colour = COLOURS[index % len(COLOURS)]
     label = f"layer {view}" if view.isdecimal() else view
-    line = "-" if view.isdecimal() else "--"
+    line = "-" if view.isdecimal() or (is_condition(view) and view != WITHOUT) else "--"
     return {"color": colour, "marker": MARKERS[index % len(MARKERS)], "linestyle": line, "label": label}
 
 

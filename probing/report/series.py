@@ -27,6 +27,8 @@ SUBSETS = {
     "other-sense": "other sense right",
 }
 """Subsets that have panels and columns, in their order, and what readers see them called."""
+WITHOUT = "none"
+"""The condition in which a downstream model has no layers: what the others are measured against."""
 _MEANINGS = {
     "type-majority": "the word form's most frequent label in train",
     "first-sense": "the inventory's first sense of the lemma",
@@ -110,6 +112,16 @@ def whole(rows: pd.DataFrame) -> pd.DataFrame:
 def vector_probes(rows: pd.DataFrame) -> list[str]:
     """Return the probes that read vectors."""
     return list(dict.fromkeys(rows["probe"][rows["encoder"] != ""]))
+
+
+def is_condition(view: str) -> bool:
+    """Tell whether a view says where a downstream model takes the layers in ("none", "input", "both lambda=1")."""
+    return view not in ("", "mean", "concat", "mix") and not view.isdecimal() and not view.startswith("mix-")
+
+
+def downstream_probes(rows: pd.DataFrame) -> list[str]:
+    """Return the probes whose views are conditions: models of a task's own, beside which no single layer stands."""
+    return list(dict.fromkeys(rows["probe"][[is_condition(view) for view in rows["view"]]]))
 
 
 def known_for(rows: pd.DataFrame, probes: Sequence[str]) -> str:
