@@ -160,7 +160,7 @@ def load_model(source: str, revision: str | None, config: Any, weights: str | No
     missing = sorted(name for name in info["missing_keys"] if not name.startswith(_UNUSED))
     if missing:
         raise UserError(
-            f"{source}: the weights lack {missing[0]} and {len(missing) - 1} more: not those of this config"
+            f"{source}: the weights are not those of its config: {missing[0]} and {len(missing) - 1} more are missing"
         )
     return model.float()
 

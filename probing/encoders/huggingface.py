@@ -285,4 +285,5 @@ def _means(vectors: Layers, starts: Sequence[int]) -> Layers:
     if len(starts) == vectors.shape[1]:
         return vectors
     sizes = np.diff([*starts, vectors.shape[1]]).astype(np.float32)
-    return np.add.reduceat(vectors, starts, axis=1) / sizes[:, None]
+    sums: Layers = np.add.reduceat(vectors, starts, axis=1)
+    return (sums / sizes[:, None]).astype(np.float32, copy=False)

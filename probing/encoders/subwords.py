@@ -6,6 +6,7 @@ whatever its tokenizer makes of it.
 
 import logging
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 from bilm.errors import UserError
@@ -70,8 +71,8 @@ class SubwordTokenizer:
     def __init__(self, tokenizer: Any, name: str) -> None:
         if not getattr(tokenizer, "is_fast", False):
             raise UserError(
-                f"{name}: its tokenizer ({type(tokenizer).__name__}) is a slow one, which does not tell the word that a "
-                "sub-word comes from; a model with a tokenizer.json has a fast one"
+                f"{name}: its tokenizer ({type(tokenizer).__name__}) is a slow one, which does not tell which word a "
+                "sub-word comes from; a folder with a tokenizer.json has a fast one"
             )
         self._name = name
         self._backend = tokenizer.backend_tokenizer
@@ -216,10 +217,10 @@ def windows(n_subwords: int, width: int, left_to_right: bool) -> list[Window]:
         cuts = [start + width for start in starts[:-1]]
     else:
         # From where on the next window has as much to the left as this one has to the right.
-        cuts = [(start + after + width + 1) // 2 for start, after in zip(starts, starts[1:], strict=False)]
+        cuts = [(start + after + width + 1) // 2 for start, after in pairwise(starts)]
     edges = [0, *cuts, n_subwords]
     return [
         Window(start, start + width, first, last)
-        for start, first, last in zip(starts, edges, edges[1:], strict=False)
+        for start, (first, last) in zip(starts, pairwise(edges), strict=True)
         if first < last
     ]
