@@ -2,8 +2,9 @@
 
 from probing.encoders.base import Encoder, EncoderConfig
 from probing.encoders.bilm import BilmEncoderConfig
+from probing.encoders.hdf5 import Hdf5EncoderConfig
 
-ENCODERS: dict[str, type[EncoderConfig]] = {"bilm": BilmEncoderConfig}
+ENCODERS: dict[str, type[EncoderConfig]] = {"bilm": BilmEncoderConfig, "hdf5": Hdf5EncoderConfig}
 """By the key that tells the kind of an encoder in a config: `{bilm: MODEL}`."""
 
-__all__ = ["ENCODERS", "BilmEncoderConfig", "Encoder", "EncoderConfig"]
+__all__ = ["ENCODERS", "BilmEncoderConfig", "Encoder", "EncoderConfig", "Hdf5EncoderConfig"]
