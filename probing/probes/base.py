@@ -64,6 +64,9 @@ class ProbeConfig(BaseModel):
         Whether `relabel` gives other labels than the task's: what is told of subsets by those means nothing to it.
     one_pass : bool
         Whether the fits of all its seeds are solved in the same passes over X.
+    one_label : bool
+        Whether it can be fitted to examples that all have the same label. One that cannot answers that label always
+        where a share of the training sentences has no other (`probing.journal`).
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -73,6 +76,7 @@ class ProbeConfig(BaseModel):
     answers: ClassVar[bool] = True
     relabels: ClassVar[bool] = False
     one_pass: ClassVar[bool] = False
+    one_label: ClassVar[bool] = False
     probe: str
 
     def suits(self, train: Split) -> bool:
