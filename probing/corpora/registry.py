@@ -183,9 +183,20 @@ def expand(path: str) -> Path:
 
 
 def data_folder() -> Path:
-    """Return the folder that holds the corpora: the environment's PROBING_DATA, else the user's data directory."""
-    folder = os.environ.get("PROBING_DATA")
-    return expand(folder) if folder else platformdirs.user_data_path("layer-probing")
+    """Return the folder that holds the corpora: the environment's PROBING_DATA, else the user's data directory.
+
+    Raises
+    ------
+    CorpusError
+        If PROBING_DATA names something else than a folder; one that is not there yet will do.
+    """
+    name = os.environ.get("PROBING_DATA")
+    if not name:
+        return platformdirs.user_data_path("layer-probing")
+    folder = expand(name)
+    if folder.exists() and not folder.is_dir():
+        raise CorpusError(f"PROBING_DATA={name}: is no folder; it should name the one that holds a folder a corpus")
+    return folder
 
 
 def find_corpus(name: str) -> Corpus:
@@ -220,12 +231,12 @@ def corpus_files(corpus: str | Mapping[str, str]) -> dict[str, Path]:
     if isinstance(corpus, str):
         known = find_corpus(corpus)
         files = known.paths()
-        advice = (
-            f"\nGet it by: probing data fetch {known.name}; or from {known.source} ({known.licence}) into "
-            f"{data_folder() / known.folder}. The environment variable PROBING_DATA names another data folder."
-        )
-        if known.shipped:
-            advice = "\nIt is a part of this package, which should be installed anew."
+        advice = "\nIt is a part of this package, which should be installed anew."
+        if not known.shipped:
+            advice = (
+                f"\nGet it by: probing data fetch {known.name}; or from {known.source} ({known.licence}) into "
+                f"{data_folder() / known.folder}. The environment variable PROBING_DATA names another data folder."
+            )
     else:
         files = {split: expand(file) for split, file in corpus.items()}
         advice = ""

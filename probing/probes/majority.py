@@ -80,6 +80,7 @@ def _most_frequent(labels: Sequence[Any]) -> Any:
 
 class _FormsConfig(ProbeConfig):
     sees: ClassVar[Literal["vectors", "forms"]] = "forms"
+    one_label: ClassVar[bool] = True
     estimator: ClassVar[type[MajorityProbe] | type[TypeMajorityProbe]]
 
     def suits(self, train: Split) -> bool:

@@ -195,3 +195,13 @@ def test_every_registered_file_is_where_the_registry_says(data_dir: Path, monkey
     monkeypatch.setenv("PROBING_DATA", str(data_dir))
     for name, corpus in CORPORA.items():
         assert set(corpus_files(name)) == set(corpus.files)
+
+
+def test_a_data_folder_that_is_a_file_is_said_and_stops_no_corpus_of_the_package(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").write_text("", encoding="utf-8")
+    monkeypatch.setenv("PROBING_DATA", str(tmp_path / "file"))
+    with pytest.raises(CorpusError, match=r"PROBING_DATA=.*/file: is no folder"):
+        corpus_files("ud-english-ewt")
+    assert set(corpus_files("homographs")) == {"train", "dev", "test"}
