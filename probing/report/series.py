@@ -194,16 +194,6 @@ def baseline_levels(rows: pd.DataFrame, subset: str) -> dict[str, float]:
     return {probe: cell.value * 100 for probe, cell in cells.items() if cell}
 
 
-def view_positions(series: Sequence[Series]) -> dict[str, float]:
-    """Place each view on the horizontal axis: layers at their number, the other views after a gap."""
-    views = ordered_views(view for one in series for view in one.cells)
-    layers = [view for view in views if view.isdecimal()]
-    others = [view for view in views if not view.isdecimal()]
-    last = int(layers[-1]) if layers else 0
-    step = max(1.4, last / 6)  # their names need more room than a layer's number
-    return {view: float(view) for view in layers} | {view: last + step * (i + 1) for i, view in enumerate(others)}
-
-
 def vertical_limits(series: Sequence[Series], levels: Mapping[str, float]) -> tuple[float, float]:
     """Return the ends of the vertical axis, in percent.
 
@@ -233,7 +223,7 @@ def footnote(data: str, panels: Sequence[Panel], confidence: float) -> str:
     parts = [f"{data}. The panels' vertical axes differ." if several else f"{data}, n = {series[0].n:,} examples."]
     if any(bottom > 0 for bottom, _ in limits):
         parts.append("Vertical axes do not start at 0." if several else "The vertical axis does not start at 0.")
-    others = [view for view in view_positions(series) if not view.isdecimal()]
+    others = [view for view in ordered_views(view for one in series for view in one.cells) if not view.isdecimal()]
     if others:
         parts.append(f"{', '.join(others).capitalize()}: of all layers.")
     if "mix" in others:

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pandas as pd
@@ -52,7 +53,7 @@ def side_by_side(inputs: Inputs) -> Iterator[Block]:
 def more_pictures(inputs: Inputs) -> Iterator[Block]:
     """Draw the other measures, the mixes' weights and the scores over the share of train, where there are any."""
     for stem, draw, what in (
-        ("measures", measures_by_layer, "Several measures by layer"),
+        ("measures", partial(measures_by_layer, layer_names=inputs.layer_names), "Several measures by layer"),
         ("mix-weights", mix_weights, "Weights of the layers in a learned mix"),
         ("sample-efficiency", sample_efficiency, "Test scores over the share of the training sentences"),
     ):
@@ -91,7 +92,7 @@ def _accuracy_blocks(inputs: Inputs, task: str, corpus: str) -> Iterator[Block]:
             gist = told(subset_panels(rows, task, corpus, probe, "test", ["all"]))
             yield Picture(f"{stem}-layers", f"The {probe} probe on test, by layer. {gist}", figure)
             if tested[tested["n"] > 0]["subset"].isin(list(SUBSETS)[1:]).any():
-                figure = accuracy_by_subset(rows, task, corpus, probe=probe, confidence=confidence)
+                figure = accuracy_by_subset(rows, task, corpus, probe=probe, confidence=confidence, layer_names=layers)
                 gist = told(subset_panels(rows, task, corpus, probe, "test", list(SUBSETS)))
                 yield Picture(f"{stem}-subsets", f"The same for all examples and for subsets of them. {gist}", figure)
         yield accuracy_table(rows, task, corpus, probe=probe, confidence=confidence, name=stem)
