@@ -5,7 +5,6 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
-import h5py
 import numpy as np
 import typer
 
@@ -14,6 +13,7 @@ from bilm.checkpoint import find_model, load_model, save_native
 from bilm.embedder import Embedder, Layers
 from bilm.errors import UserError
 from bilm.files import atomic_path
+from bilm.hdf5 import hdf5_writer
 from bilm.official import save_official
 from bilm.text import count_lines, read_sentences
 
@@ -66,10 +66,10 @@ def embed(
     choose = _layer_choice(layers, network.n_layers)
     embedder = Embedder(network, state=state.value, device=device)
     n_tokens = n_sentences = 0
-    with atomic_path(out) as path, h5py.File(path, "w", libver="latest") as file:
+    with atomic_path(out) as path, hdf5_writer(path, libver="latest") as add:
         sentences = console.track(read_sentences(text), "embedding", total=count_lines(text))
         for vectors in embedder.embed(sentences):
-            file.create_dataset(str(n_sentences), data=choose(vectors))
+            add(str(n_sentences), choose(vectors))
             n_sentences += 1
             n_tokens += vectors.shape[1]
     cut = f"; {embedder.n_truncated:,} word forms longer than the model reads" if embedder.n_truncated else ""

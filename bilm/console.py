@@ -1,6 +1,7 @@
 """What the two command lines share: errors without tracebacks, messages on standard error, progress bars."""
 
 import inspect
+import io
 import logging
 import signal
 import sys
@@ -49,6 +50,9 @@ def run(app: typer.Typer, when_stopped: str = "stopped; nothing half-written is 
     """
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, _stop)
+    for stream in (sys.stdout, sys.stderr):  # what a locale's encoding lacks is shown escaped instead of ending it all
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
     for command in app.registered_commands:
         command.help = _paragraphs(inspect.getdoc(command.callback) or "")
     arguments = sys.argv[1:]

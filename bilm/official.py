@@ -17,6 +17,7 @@ from torch import Tensor, nn
 from bilm.config import ConfigError, read_config
 from bilm.errors import UserError
 from bilm.files import atomic_path, write_text
+from bilm.hdf5 import hdf5_writer
 from bilm.lstm import ProjectedLSTM
 from bilm.model import BiLM
 from bilm.token_encoder import Highway
@@ -83,7 +84,7 @@ def load_official(options: Path, weights: Path) -> BiLM:
             _refuse_unexpected(file, {dataset.name for dataset in datasets}, weights)
     # A damaged file can make the HDF5 library raise almost anything.
     except (OSError, RuntimeError, ValueError, KeyError) as error:
-        raise ModelError(f"{weights}: expected HDF5 weights of a biLM, found {_describe(weights)}") from error
+        raise ModelError(f"{weights}: expected HDF5 weights of a biLM, found {describe_file(weights)}") from error
     return model.eval()
 
 
@@ -100,9 +101,9 @@ def save_official(model: BiLM, folder: Path) -> None:
         # 262 is what the reference code wants for prediction, which is what the files are for.
         update={"char_cnn": model.config.char_cnn.model_copy(update={"n_characters": 262})}
     )
-    with atomic_path(folder / "weights.hdf5") as path, h5py.File(path, "w") as file:
+    with atomic_path(folder / "weights.hdf5") as path, hdf5_writer(path) as add:
         for dataset in _datasets(model):
-            file.create_dataset(dataset.name, data=dataset.to_official().cpu().contiguous().numpy())
+            add(dataset.name, dataset.to_official().cpu().contiguous().numpy())
     write_text(folder / "options.json", options.model_dump_json(indent=2, exclude_none=True) + "\n")
 
 
@@ -189,7 +190,7 @@ def _contents(file: h5py.File) -> str:
     return f"the file holds {', '.join(names[:5]) + (', ...' if len(names) > 5 else '') or 'nothing'}"
 
 
-def _describe(path: Path) -> str:
+def describe_file(path: Path) -> str:
     """Say what a file that is no HDF5 seems to be."""
     if not path.exists():
         return "no such file"

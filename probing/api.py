@@ -3,6 +3,7 @@
 `import probing` does not load this module, nor PyTorch with it, before one of its names is asked for.
 """
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -105,6 +106,8 @@ def run(
     >>> result = probing.run("experiments/quickstart.yaml")  # doctest: +SKIP
     >>> result.claims[["claim", "verdict"]]  # doctest: +SKIP
     """
+    if not isinstance(out, str | os.PathLike):
+        raise ExperimentError(f"out: expected a path, not {out!r}")
     folder = run_experiment(_config(config, overrides), Path(out), fresh=fresh)
     claims = pd.DataFrame(read_claims(folder.folder / "claims.csv"), columns=list(Judged._fields))
     return Result(folder.folder, folder.rows, claims)

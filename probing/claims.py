@@ -16,6 +16,7 @@ from probing.derived import selectivity
 from probing.journal import Data
 from probing.measures import hits_of
 from probing.predictions import WHOLE, Cell, Predictions
+from probing.results import read_csv
 from probing.statistics import holm, paired_difference
 
 SPLIT = "test"
@@ -207,20 +208,19 @@ def read_claims(path: Path) -> list[Judged]:
     Raises
     ------
     UserError
-        If it is not what `write_claims` writes.
+        If it is not what `write_claims` writes; the message names file and line.
     """
     if not path.exists():
         return []
-    try:
-        with path.open(encoding="utf-8", newline="") as file:
-            header, *rows = list(csv.reader(file, strict=True)) or [[]]
-        if tuple(header) != Judged._fields:
-            raise ValueError("other columns")
-        kinds = Judged.__annotations__
-        return [Judged(*(_parsed(kinds[name], text) for name, text in zip(header, row, strict=True))) for row in rows]
-    except (OSError, ValueError, csv.Error) as error:
-        raise UserError(f"{path}: not a claims file ({error})") from error
+    return [_parsed(fields, f"{path}:{line}") for line, fields in read_csv(path, Judged._fields, "claims")]
 
 
-def _parsed(kind: Any, text: str) -> Any:
-    return kind(text) if kind in (int, float) else text
+def _parsed(fields: Sequence[str], place: str) -> Judged:
+    values: list[Any] = []
+    for name, text in zip(Judged._fields, fields, strict=True):
+        kind = Judged.__annotations__[name]
+        try:
+            values.append(kind(text) if kind in (int, float) else text)
+        except ValueError:
+            raise UserError(f"{place}: {name} is {text!r}, which is no number") from None
+    return Judged(*values)

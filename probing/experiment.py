@@ -106,7 +106,9 @@ def run_experiment(
     for encoder_config in config.encoders:
         for seed in encoder_config.seeds:
             encoder = encoder_config.build(seed)
-            environment["encoders"].setdefault(encoder_config.label, describe_encoder(encoder))
+            described = environment["encoders"].setdefault(encoder_config.label, describe_encoder(encoder))
+            if seed is not None:  # each seed is a network of its own
+                described.setdefault("fingerprint_by_seed", {})[str(seed)] = encoder.fingerprint
             _settle_encoder(config, encoder_config, seed, encoder, journal, store)
 
     rows = measure(config, data, journal.finished)

@@ -11,6 +11,7 @@ import os
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import platformdirs
@@ -82,7 +83,7 @@ class Features:
     def _write_view(self, name: str, path: Path, width: int) -> None:
         n_examples = self.layers.shape[1]
         with atomic_path(path) as temporary:
-            matrix = open_memmap(temporary, mode="w+", dtype=np.float32, shape=(n_examples, width))
+            matrix = _new_array(temporary, (n_examples, width))
             for start in range(0, n_examples, _ROWS):
                 matrix[start : start + _ROWS] = _joined(name, self.layers[:, start : start + _ROWS])
             matrix.flush()
@@ -145,7 +146,7 @@ class FeatureStore:
             )
         with atomic_path(folder) as temporary:
             temporary.mkdir()
-            layers = open_memmap(temporary / "layers.npy", mode="w+", dtype=np.float32, shape=shape)
+            layers = _new_array(temporary / "layers.npy", shape)
             start = 0
             for vectors in _span_means(encoder, split, description):
                 layers[:, start : start + vectors.shape[1]] = vectors
@@ -178,12 +179,25 @@ def _span_means(encoder: Encoder, split: Split, description: str) -> Iterator[ND
             yield np.stack([layers[:, start:stop].mean(axis=1) for start, stop in places], axis=1)
 
 
+def _new_array(path: Path, shape: tuple[int, ...]) -> np.memmap[Any, np.dtype[np.float32]]:
+    """Make a file and map it for writing.
+
+    Its room on the disk is taken now, where the system can: a disk that is full when a mapped page is written ends the
+    process without a word.
+    """
+    array: np.memmap[Any, np.dtype[np.float32]] = open_memmap(path, mode="w+", dtype=np.float32, shape=shape)
+    if hasattr(os, "posix_fallocate"):
+        with path.open("r+b") as file:
+            os.posix_fallocate(file.fileno(), 0, path.stat().st_size)
+    return array
+
+
 def _load(path: Path, shape: tuple[int, ...]) -> NDArray[np.float32] | None:
     """Map a file of the store, or return None where it is missing or damaged and must be made (again)."""
     try:
         array: NDArray[np.float32] = np.load(path, mmap_mode="r")
         return array if array.shape == shape and array.dtype == np.float32 else None
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return None
     except Exception as error:  # a damaged file can raise almost anything
         logger.warning("%s is damaged and is made again (%s)", path, error)

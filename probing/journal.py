@@ -16,11 +16,14 @@ from bilm.version import __version__
 from probing.config import ExperimentError
 from probing.predictions import WHOLE, Cell, Predictions, read_predictions, write_predictions
 from probing.probes import Problem
+from probing.probes.majority import MajorityConfig, MajorityProbe
 from probing.tasks import Split
 
 logger = logging.getLogger(__name__)
 
 EVALUATED = ("dev", "test")
+ONE_LABEL = "one_label"
+"""The fact of a cell that could learn nothing, as the sentences drawn for it have one label only."""
 
 Data = Mapping[str, Mapping[str, Split]]
 """Splits by name, by task."""
@@ -83,14 +86,20 @@ class Journal:
             Problem(part, own["dev"], cell.seed, given[cell])
             for cell, own, part in zip(cells, splits, parts, strict=True)
         ]
+        learnable = [problem for cell, problem in zip(cells, problems, strict=True) if _learnable(cell, problem)]
         try:
-            fitted = probe.fit(problems, X_train, X["dev"])
+            fitted = iter(probe.fit(learnable, X_train, X["dev"]) if learnable else ())
         except ValueError as error:
             raise ExperimentError(f"{cells[0].title}: {error}") from error
-        for cell, estimator, own in zip(cells, fitted, splits, strict=True):
-            evaluated = EVALUATED if probe.answers else ()
-            answers = {split: probe.answer(estimator, X[split], own[split]) for split in evaluated}
-            self.finished[cell] = Predictions(answers, probe.facts(estimator))
+        for cell, problem, own in zip(cells, problems, splits, strict=True):
+            if _learnable(cell, problem):
+                estimator = next(fitted)
+                evaluated = EVALUATED if probe.answers else ()
+                answers = {split: probe.answer(estimator, X[split], own[split]) for split in evaluated}
+                self.finished[cell] = Predictions(answers, probe.facts(estimator))
+            else:
+                logger.warning("%s: the sentences drawn have one label only: that one is answered always", cell.title)
+                self.finished[cell] = _constant(problem.train, own)
             write_predictions(self.folder / cell.file_name, keys[cell], self.finished[cell])
             self.n_fitted += 1
             logger.info("%s: %s", cell.title, _summary(self.finished[cell], own))
@@ -153,6 +162,23 @@ def _drawn(cell: Cell, trains: Sequence[Split], X: Any) -> tuple[Sequence[Split]
     if not len(rows):
         raise ExperimentError(f"{cell.title}: the {len(chosen)} sentences drawn have no example")
     return [part for part, _ in parts], cell.probe.part(X, parts[0][0], chosen, rows)
+
+
+def _learnable(cell: Cell, problem: Problem) -> bool:
+    """Tell whether there is something to learn: a small share of the sentences may have examples of one label only.
+
+    What builds on a probe that could learn nothing has no settings to be fitted with.
+    """
+    if cell.train_percent == WHOLE or cell.probe.one_label or problem.train.has_groups:
+        return True
+    return len(set(problem.train.labels.tolist())) > 1 and ONE_LABEL not in problem.given
+
+
+def _constant(train: Split, splits: Mapping[str, Split]) -> Predictions:
+    """Answer as the majority baseline does: a draw that teaches nothing is an outcome, not the end of a run."""
+    majority, estimator = MajorityConfig(), MajorityProbe().fit(train.forms, train.labels)
+    answers = {split: majority.answer(estimator, splits[split].forms, splits[split]) for split in EVALUATED}
+    return Predictions(answers, {ONE_LABEL: 1.0})
 
 
 def _summary(predictions: Predictions, splits: Mapping[str, Split]) -> str:

@@ -6,7 +6,7 @@ not.
 
 import csv
 import io
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -86,21 +86,57 @@ def read_rows(path: Path) -> pd.DataFrame:
     UserError
         If the file is missing, is no results file, or has a field that is no number; the message names file and line.
     """
-    try:
-        with path.open(encoding="utf-8", newline="") as file:
-            reader = csv.reader(file, strict=True)
-            header = next(reader, [])
-            if tuple(header) != COLUMNS:
-                missing = [column for column in COLUMNS if column not in header]
-                what = f"column {missing[0]!r} is missing" if missing else f"its columns are {', '.join(header)}"
-                raise UserError(f"{path}: not a results file: {what}; a results file has {','.join(COLUMNS)}")
-            rows = [_parsed(fields, path, reader.line_num) for fields in reader]
-    except OSError as error:
-        raise UserError(f"{path}: cannot be read ({error.strerror or error})") from error
-    except (UnicodeDecodeError, csv.Error) as error:
-        raise UserError(f"{path}: not a results file ({error})") from error
+    rows = [_parsed(fields, path, line) for line, fields in read_csv(path, COLUMNS, "results")]
     frame = pd.DataFrame(rows, columns=list(COLUMNS))
     return frame.astype({**dict.fromkeys(FLOAT_COLUMNS, "float64"), "n": "int64"})
+
+
+def read_csv(path: Path, columns: Sequence[str], kind: str) -> list[tuple[int, list[str]]]:
+    """Read a CSV file that must have certain columns.
+
+    Parameters
+    ----------
+    path : Path
+    columns : sequence of str
+        All of them, in order.
+    kind : str
+        What the file is called in messages: "results".
+
+    Returns
+    -------
+    list of (line, fields)
+        The number of the line that a row ends in, and its fields, as many as columns.
+
+    Raises
+    ------
+    UserError
+        If the file is missing, has other columns, or a row that is cut off; the message names file and line.
+    """
+    try:
+        text = path.read_bytes().decode("utf-8")
+    except OSError as error:
+        raise UserError(f"{path}: cannot be read ({error.strerror or error})") from error
+    except UnicodeDecodeError as error:
+        raise UserError(f"{path}: not a {kind} file ({error})") from error
+    reader = csv.reader(io.StringIO(text, newline=""), strict=True)
+    rows = []
+    try:
+        header = next(reader, [])
+        if header != list(columns):
+            missing = [column for column in columns if column not in header]
+            what = f"column {missing[0]!r} is missing" if missing else f"its columns are {', '.join(header)}"
+            raise UserError(f"{path}: not a {kind} file: {what}; a {kind} file has {','.join(columns)}")
+        for fields in reader:
+            if len(fields) != len(columns):
+                raise UserError(
+                    f"{path}:{reader.line_num}: {len(fields)} fields where a {kind} file has {len(columns)}"
+                )
+            rows.append((reader.line_num, fields))
+    except csv.Error as error:
+        raise UserError(f"{path}:{reader.line_num}: not a {kind} file ({error})") from error
+    if not text.endswith("\n"):  # the last number may lack digits, and nothing else would tell
+        raise UserError(f"{path}:{reader.line_num}: the file is cut off in this line; `probing run` writes it anew")
+    return rows
 
 
 def _number_text(value: float) -> str:
@@ -110,8 +146,6 @@ def _number_text(value: float) -> str:
 
 
 def _parsed(fields: list[str], path: Path, line: int) -> list[str | float]:
-    if len(fields) != len(COLUMNS):
-        raise UserError(f"{path}:{line}: {len(fields)} fields where a results file has {len(COLUMNS)}")
     parsed: list[str | float] = []
     for column, text in zip(COLUMNS, fields, strict=True):
         try:

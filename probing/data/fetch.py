@@ -1,6 +1,7 @@
 """From a name to a verified folder in the data folder: download, unpack, verify, and only then put in place."""
 
 import logging
+import os
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,7 +13,7 @@ from bilm.errors import UserError
 from probing.corpora.registry import data_folder
 from probing.data.archive import ArchiveError, by_ending, unpack
 from probing.data.catalogue import Download, Entry, File
-from probing.data.check import check, counts_are_right, presence
+from probing.data.check import check, counts_are_right, place_of, presence
 from probing.data.download import Downloader, DownloadError
 from probing.data.treebank import convert_treebank
 
@@ -37,6 +38,7 @@ def fetch(entry: Entry, *, tries: int = 4, pause: float = 1.0) -> Path:
     """Download an entry into the data folder and return its folder; nothing is done where all of it is there.
 
     What has come of an interrupted download is kept in ``.fetch-<name>`` beside it, and the next call goes on from it.
+    Of two calls at once, in whatever processes, the second waits for the first.
 
     Parameters
     ----------
@@ -54,15 +56,18 @@ def fetch(entry: Entry, *, tries: int = 4, pause: float = 1.0) -> Path:
     root = data_folder()
     folder = root / entry.folder
     if presence(entry, root) == "here":
-        return folder
+        return place_of(entry, root)
     if folder.exists():
         raise UserError(
             f"{folder}: is there, but not complete (`probing data check {entry.name}` says what is missing); "
             "move it away and fetch again"
         )
     work = root / f".fetch-{entry.name}"
-    with _writing(root):
-        (work / "downloads").mkdir(parents=True, exist_ok=True)
+    with _writing(root), _alone(work):
+        if presence(entry, root) == "here":  # another fetch, which was waited for, has brought it
+            shutil.rmtree(work, ignore_errors=True)
+            return folder
+        (work / "downloads").mkdir(exist_ok=True)
         got = [
             _download(
                 entry, download, work / "downloads", f"{entry.name} {number}/{len(entry.downloads)}", tries, pause
@@ -89,6 +94,37 @@ def _writing(root: Path) -> Iterator[None]:
         raise UserError(
             f"{where}: cannot be written ({error.strerror}); the environment variable PROBING_DATA names another folder"
         ) from error
+
+
+@contextmanager
+def _alone(work: Path) -> Iterator[None]:
+    """Make the folder `work` and hold it: another process that wants it waits until the block is left."""
+    while True:
+        work.mkdir(parents=True, exist_ok=True)
+        if os.name != "posix":  # no locks of this kind: as on a file system without them
+            yield
+            return
+        held = os.open(work, os.O_RDONLY)
+        try:
+            _lock(held, work)
+            # Whoever held it before may have removed it, and somebody else made it again: then that one is to be held.
+            if work.exists() and os.path.samestat(os.fstat(held), work.stat()):
+                yield
+                return
+        finally:
+            os.close(held)
+
+
+def _lock(held: int, work: Path) -> None:
+    import fcntl  # not everywhere
+
+    try:
+        fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        _log.info("%s: another fetch is at work there; waiting for it", work)
+        fcntl.flock(held, fcntl.LOCK_EX)
+    except OSError:  # a file system without locks: who fetches twice at once there is told that the checksum is wrong
+        pass
 
 
 def _download(entry: Entry, download: Download, folder: Path, label: str, tries: int, pause: float) -> Path:

@@ -11,7 +11,7 @@ from torch import Generator, Tensor
 from torch.nn.functional import cross_entropy
 
 from bilm.characters import words_to_ids
-from probing.downstream.network import MAX_CHARACTERS, Batch, Sizes, SpanNetwork
+from probing.downstream.network import MAX_CHARACTERS, Batch, Sizes, SpanNetwork, packed_orders
 from probing.downstream.sequences import Sequences
 from probing.training import UNKNOWN, known_codes, train
 
@@ -70,8 +70,8 @@ class BiLSTMClassifier:
         layer_norm: Literal["token"] | None = "token",
         learning_rate: float = 2e-3,
         sentences_per_batch: int = 32,
-        patience: int = 3,
-        max_epochs: int = 30,
+        patience: int = 2,
+        max_epochs: int = 15,
         random_state: int = 0,
     ) -> None:
         self.word_dim = word_dim
@@ -200,12 +200,14 @@ class BiLSTMClassifier:
                 span_examples += [n_examples] * (example.stop - example.start)
                 n_examples += 1
             before += length
+        orders, batch_sizes = packed_orders(lengths)
         return Batch(
             words=torch.tensor([self._number.get(word, 0) for word in words]),
             characters=words_to_ids(list(distinct), MAX_CHARACTERS),
             spelling=torch.tensor([distinct[word] for word in words]),
             layers=torch.from_numpy(np.concatenate([X.layers[:, tokens] for tokens in ranges], axis=1)),
-            lengths=lengths,
+            orders=orders,
+            batch_sizes=batch_sizes,
             span_tokens=torch.tensor(span_tokens),
             span_examples=torch.tensor(span_examples),
             n_examples=n_examples,

@@ -4,14 +4,17 @@ Tokens are handled flat, sentence after sentence: there is no padding that could
 """
 
 import math
+from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
+import numpy as np
 import torch
 from torch import Generator, Tensor, nn
-from torch.nn.utils.rnn import pack_sequence, unpack_sequence
 
 from bilm.characters import N_IDS
+from bilm.config import LSTMConfig
 from bilm.elmo import ScalarMix
+from bilm.lstm import ProjectedLSTM
 from probing.downstream.placement import Placement
 from probing.training import linear_layer
 
@@ -31,8 +34,10 @@ class Batch(NamedTuple):
     spelling : int64 tensor, shape (n_tokens,)
         The row of `characters` of each token.
     layers : float32 tensor, shape (n_layers, n_tokens, dim)
-    lengths : list of int
-        Tokens of each sentence, none of them empty.
+    orders : two int64 tensors, shape (n_tokens,)
+        The tokens in the order in which each direction reads them, packed: see `bilm.lstm`.
+    batch_sizes : list of int
+        Sentences that are running at each step.
     span_tokens, span_examples : int64 tensors, shape (n_pairs,)
         For each token in an example's span: the token, and the example.
     n_examples : int
@@ -42,10 +47,34 @@ class Batch(NamedTuple):
     characters: Tensor
     spelling: Tensor
     layers: Tensor
-    lengths: list[int]
+    orders: tuple[Tensor, Tensor]
+    batch_sizes: list[int]
     span_tokens: Tensor
     span_examples: Tensor
     n_examples: int
+
+
+def packed_orders(lengths: Sequence[int]) -> tuple[tuple[Tensor, Tensor], list[int]]:
+    """Return the order in which each direction reads flat tokens, and the sentences running at each step.
+
+    Parameters
+    ----------
+    lengths : sequence of int
+        Tokens of each sentence, one at least.
+
+    Returns
+    -------
+    orders : two int64 tensors, shape (n_tokens,)
+        Step after step, the token of each running sentence, the longest sentence first; forward and backward.
+    batch_sizes : list of int
+    """
+    rank = np.empty(len(lengths), dtype=np.int64)
+    rank[np.argsort(-np.asarray(lengths), kind="stable")] = np.arange(len(lengths))
+    sentence = np.repeat(rank, lengths)
+    forward = np.concatenate([np.arange(length) for length in lengths])
+    backward = np.concatenate([np.arange(length)[::-1] for length in lengths])
+    first, second = (torch.from_numpy(np.lexsort((sentence, step))) for step in (forward, backward))
+    return (first, second), np.bincount(forward).tolist()
 
 
 class Sizes(NamedTuple):
@@ -92,12 +121,10 @@ class SpanNetwork(nn.Module):
         self.character_vectors = _embedding(N_IDS, _CHARACTER_DIM, generator)
         self.convolution = linear_layer(_FILTER_WIDTH * _CHARACTER_DIM, _CHARACTER_FILTERS, generator)
         n_inputs = sizes.word_dim + _CHARACTER_FILTERS + sizes.elmo_dim * placement.at_input
-        self.lstm: nn.LSTM = nn.utils.skip_init(  # type: ignore[no-untyped-call]
-            nn.LSTM, n_inputs, sizes.hidden, bidirectional=True
-        )
-        bound = 1 / math.sqrt(sizes.hidden)
-        for parameter in self.lstm.parameters():
-            nn.init.uniform_(parameter, -bound, bound, generator=generator)
+        shape = LSTMConfig(dim=sizes.hidden, projection_dim=sizes.hidden, n_layers=1, cell_clip=None, proj_clip=None)
+        self.forward_lstm, self.backward_lstm = ProjectedLSTM(n_inputs, shape), ProjectedLSTM(n_inputs, shape)
+        for direction in (self.forward_lstm, self.backward_lstm):
+            direction.reset_parameters(generator)
         n_outputs = 2 * sizes.hidden + sizes.elmo_dim * placement.at_output
         self.classify = linear_layer(n_outputs, sizes.n_classes, generator)
 
@@ -105,9 +132,10 @@ class SpanNetwork(nn.Module):
         """Return scores, shape (n_examples, n_classes)."""
         words = [self.word_vectors(batch.words), self._spelled(batch)]
         inputs = torch.cat([*words, *self._mixed(self.input_mix, batch.layers)], dim=1)
-        packed = pack_sequence(list(torch.split(self._dropped(inputs), batch.lengths)), enforce_sorted=False)
-        read = torch.cat(unpack_sequence(self.lstm(packed)[0]))  # (n_tokens, 2 * hidden)
-        tokens = self._dropped(torch.cat([read, *self._mixed(self.output_mix, batch.layers)], dim=1))
+        inputs = self._dropped(inputs)
+        directions = zip((self.forward_lstm, self.backward_lstm), batch.orders, strict=True)
+        read = [_read(direction, inputs, order, batch.batch_sizes) for direction, order in directions]
+        tokens = self._dropped(torch.cat([*read, *self._mixed(self.output_mix, batch.layers)], dim=1))
         spans = tokens.new_zeros(batch.n_examples, tokens.shape[1])
         spans = spans.index_add(0, batch.span_examples, tokens[batch.span_tokens])
         sizes = torch.bincount(batch.span_examples, minlength=batch.n_examples)
@@ -141,6 +169,14 @@ class SpanNetwork(nn.Module):
             return vectors
         kept = torch.empty_like(vectors).bernoulli_(1 - self.dropout, generator=self._generator)
         return vectors * kept / (1 - self.dropout)
+
+
+def _read(direction: ProjectedLSTM, inputs: Tensor, order: Tensor, batch_sizes: Sequence[int]) -> Tensor:
+    """Return what one direction gives for each token, (n_tokens, hidden); every sentence starts from zeros."""
+    start = inputs.new_zeros(batch_sizes[0], direction.recurrent_weight.shape[1])
+    packed, _, _ = direction(inputs[order], batch_sizes, start, start)
+    read: Tensor = packed[order.argsort()]
+    return read
 
 
 def _embedding(n_rows: int, dim: int, generator: Generator) -> nn.Embedding:

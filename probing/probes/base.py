@@ -68,6 +68,9 @@ class ProbeConfig(BaseModel):
         Whether it reads the vectors of every token, not the means over the examples' spans.
     lists : set of str
         Keys that say which cells there are, not how one is fitted: with another seed in the list, done cells stay done.
+    one_label : bool
+        Whether it can be fitted to examples that all have the same label. One that cannot answers that label always
+        where a share of the training sentences has no other (`probing.journal`).
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -79,6 +82,7 @@ class ProbeConfig(BaseModel):
     one_pass: ClassVar[bool] = False
     by_token: ClassVar[bool] = False
     lists: ClassVar[frozenset[str]] = frozenset()
+    one_label: ClassVar[bool] = False
     probe: str
 
     def suits(self, train: Split) -> bool:

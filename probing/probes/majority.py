@@ -80,6 +80,7 @@ def _most_frequent(labels: Sequence[Any]) -> Any:
 
 class _FormsConfig(ProbeConfig):
     sees: ClassVar[Literal["vectors", "forms"]] = "forms"
+    one_label: ClassVar[bool] = True
     estimator: ClassVar[type[MajorityProbe] | type[TypeMajorityProbe]]
 
     def suits(self, train: Split) -> bool:
@@ -116,3 +117,7 @@ class TypeMajorityConfig(_FormsConfig):
 
     probe: Literal["type-majority"] = "type-majority"
     estimator = TypeMajorityProbe
+
+    def suits(self, train: Split) -> bool:
+        """Only where, besides, examples have a word form: a sentence that train has too is no baseline."""
+        return super().suits(train) and train.has_word_forms

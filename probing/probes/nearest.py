@@ -1,7 +1,7 @@
 """The nearest-sense probe: a mean vector for each sense, the answer is the candidate with the highest cosine."""
 
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -110,6 +110,7 @@ def _unit(vectors: NDArray[np.float64]) -> NDArray[np.float64]:
 class NearestConfig(ProbeConfig):
     """Nearest mean vector of a sense by cosine, among the lemma's senses; else the first sense (Peters et al. 2018)."""
 
+    one_label: ClassVar[bool] = True
     probe: Literal["nearest"] = "nearest"
 
     def fit(self, problems: Sequence[Problem], X: NDArray[Any], X_dev: NDArray[Any]) -> Sequence[NearestSenseProbe]:

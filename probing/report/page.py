@@ -1,5 +1,6 @@
 """The report of one experiment, from its folder alone: one description of it, written as a web page and as Markdown."""
 
+import re
 from pathlib import Path
 
 from bilm.files import write_text
@@ -35,8 +36,30 @@ def write_report(folder: Path) -> None:
     for table in document.named_tables():
         write_text(folder / "tables" / f"{table.name}.md", markdown_table(table) + "\n")
         write_text(folder / "tables" / f"{table.name}.tex", latex_table(table))
+    _remove_what_is_shown_no_more(folder, document)
     write_text(folder / "report.md", markdown_page(document))
     write_text(folder / "report.html", html_page(document, drawings))
+
+
+def _remove_what_is_shown_no_more(folder: Path, document: Document) -> None:
+    """Remove the figures and tables of the report before this one that `document` lacks. A file of any other is kept.
+
+    What it showed is what that report itself tells.
+    """
+    try:
+        before = (folder / "report.md").read_text(encoding="utf-8")
+    except (FileNotFoundError, UnicodeDecodeError):
+        return
+    pictures = {picture.stem for picture in document.pictures()}
+    for stem in set(re.findall(r"\]\(figures/([A-Za-z0-9.-]+)\.svg\)", before)) - pictures:
+        for ending in ("svg", "png"):
+            (folder / "figures" / f"{stem}.{ending}").unlink(missing_ok=True)
+    tables = {table.name for table in document.named_tables()}
+    for path in (folder / "tables").glob("*.tex"):
+        shown = path.with_suffix(".md")
+        if path.stem not in tables and shown.is_file() and shown.read_text(encoding="utf-8") in f"{before}\n":
+            shown.unlink()
+            path.unlink()
 
 
 def described(inputs: Inputs, name: str) -> Document:

@@ -66,6 +66,11 @@ class Split:
         return any(example.group is not None for example in self.examples)
 
     @property
+    def has_word_forms(self) -> bool:
+        """Whether examples are words, whose forms recur and can tell the label; whole sentences hardly ever do."""
+        return any(e.stop - e.start < len(self.sentences[e.sentence].tokens) for e in self.examples)
+
+    @property
     def forms(self) -> NDArray[np.object_]:
         """The surface form of each example, shape (n_examples,). Objects: one very long word widens no other."""
         return np.array([example.form for example in self.examples], dtype=np.object_)

@@ -117,3 +117,8 @@ def test_senses_are_drawn_as_the_nearest_mean_reads_them(document: dict[str, Any
 def test_a_config_of_another_type_is_an_error_that_says_what_is_expected(config: Any) -> None:
     with pytest.raises(UserError, match="config: expected a path, a mapping of keys or an ExperimentConfig, not"):
         probing.run(config)
+
+
+def test_a_folder_for_results_that_is_no_path_is_an_error_that_names_the_argument(document: dict[str, Any]) -> None:
+    with pytest.raises(UserError, match="out: expected a path, not 3"):
+        probing.run(document, out=3)  # type: ignore[arg-type]

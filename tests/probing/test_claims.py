@@ -137,6 +137,28 @@ def test_claims_are_read_as_they_were_written(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("undecided\n", "undec", r"claims\.csv:2: the file is cut off in this line"),
+        (",undecided\n", "\n", r"claims\.csv:2: \d+ fields where a claims file has \d+"),
+        (",score,", ',"score,', r"claims\.csv:2: not a claims file \(unexpected end of data\)"),
+        ("0.500000", "o.5", r"claims\.csv:2: \w+ is 'o\.5', which is no number"),
+        ("family,", "", r"claims\.csv: not a claims file: column 'family' is missing"),
+    ],
+)
+def test_a_row_of_claims_that_is_damaged_is_named_with_its_line(
+    tmp_path: Path, old: str, new: str, message: str
+) -> None:
+    path = tmp_path / "claims.csv"
+    write_claims(judge(*cells([True, False] * 50, [True, False] * 50)), path)
+    text = path.read_text(encoding="utf-8")
+    assert old in text
+    path.write_text(text.replace(old, new, 1), encoding="utf-8")
+    with pytest.raises(UserError, match=message):
+        read_claims(path)
+
+
+@pytest.mark.parametrize(
     ("change", "message"),
     [
         ({"task": "pos-xpos"}, "claims.0.task: this experiment has no 'pos-xpos'"),

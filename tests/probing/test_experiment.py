@@ -1,5 +1,6 @@
 """The whole road: a config in, rows and a report out; the same bytes every time, whatever happened on the way."""
 
+import json
 import multiprocessing
 import os
 import subprocess
@@ -299,3 +300,11 @@ def test_fresh_removes_nothing_where_the_run_cannot_start(document: dict[str, An
     with pytest.raises(UserError, match="the probe first-sense suits none"):
         run(document | {"probes": ["first-sense"]}, tmp_path, fresh=True)
     assert list((folder / "predictions").iterdir())
+
+
+def test_every_seed_of_an_untrained_network_is_identified(document: dict[str, Any], tmp_path: Path) -> None:
+    document |= {"tasks": document["tasks"][:1], "views": [0], "probes": ["nearest"]}
+    told = json.loads((run(document, tmp_path) / "environment.json").read_text(encoding="utf-8"))["encoders"]
+    assert "fingerprint_by_seed" not in told["tiny"]
+    by_seed = told["tiny (untrained)"]["fingerprint_by_seed"]
+    assert list(by_seed) == ["0", "1"] and by_seed["0"] == told["tiny (untrained)"]["fingerprint"] != by_seed["1"]

@@ -1,5 +1,6 @@
 """Features: the mean of each layer over each span, on disk, made once."""
 
+import errno
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -9,6 +10,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from bilm.errors import UserError
 from probing.corpora import Sentence
 from probing.features import FeatureError, FeatureStore
 from probing.tasks import Example, Split
@@ -149,3 +151,27 @@ def test_a_cache_that_cannot_be_made_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("", encoding="utf-8")
     with pytest.raises(FeatureError, match="PROBING_CACHE names another folder"):
         FeatureStore(tmp_path / "file").get(CountingEncoder(), split_of(*TOKENS), "toy")
+
+
+def test_a_disk_that_fills_up_is_an_error_and_no_crash_at_a_mapped_page(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("os.posix_fallocate", full)
+    with pytest.raises(UserError, match=r"cannot be written .No space left on device"):
+        FeatureStore(tmp_path).get(CountingEncoder(), split_of(*TOKENS), "toy")
+    assert [path.name for path in tmp_path.rglob("*")] == ["features"]
+    monkeypatch.undo()
+    features = FeatureStore(tmp_path).get(CountingEncoder(), split_of(*TOKENS), "toy")
+    monkeypatch.setattr("os.posix_fallocate", full)
+    with pytest.raises(UserError, match=r"mean\.npy: cannot be written"):
+        features.view("mean")
+
+
+def test_a_cache_that_is_a_file_is_one_line(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    (tmp_path / "file").write_text("", encoding="utf-8")
+    with pytest.raises(UserError, match=r"file/features: cannot be made .*PROBING_CACHE names another folder"):
+        FeatureStore(tmp_path / "file").get(CountingEncoder(), split_of(*TOKENS), "toy")
+    assert caplog.text == ""

@@ -1,5 +1,6 @@
 """What a cell is fitted to: the sentences drawn, and where a run that is not done goes on."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,7 @@ from numpy.typing import NDArray
 
 from bilm.errors import UserError
 from probing.corpora import Sentence
-from probing.journal import Journal, sentences_drawn
+from probing.journal import ONE_LABEL, Journal, sentences_drawn
 from probing.predictions import Cell
 from probing.probes import PROBES, Problem
 from probing.tasks import Example, Split
@@ -86,6 +87,37 @@ def test_what_cannot_be_fitted_names_the_cell(journal: Journal) -> None:
     same = Split(split(20).sentences, [Example(i, 0, 1, ("x",), "a") for i in range(20)])
     journal.data = {"t": {"train": same, "dev": same, "test": same}}
     linear = PROBES["linear"].model_validate({"probe": "linear"})
-    cell = Cell("t", linear, "net", view="1", seed=0, train_percent="50")
-    with pytest.raises(UserError, match=r"t / net / 1 / linear / 50 % of train / seed 0: .* one class only"):
+    cell = Cell("t", linear, "net", view="1", seed=0)
+    with pytest.raises(UserError, match=r"t / net / 1 / linear / seed 0: .* one class only"):
         journal.settle([cell], "f", lambda name: np.zeros((20, 3), dtype=np.float32))
+
+
+def test_sentences_drawn_with_one_label_are_answered_by_it_and_the_other_tasks_are_fitted(
+    journal: Journal, caplog: pytest.LogCaptureFixture
+) -> None:
+    both = journal.data["t"]
+    chosen = sentences_drawn(20, 10, seed=0)
+
+    def same_where_drawn(example: Example) -> Example:
+        return replace(example, labels=("same",)) if example.sentence in chosen else example
+
+    train = Split(both["train"].sentences, [same_where_drawn(example) for example in both["train"].examples])
+    journal.data = {"t": both, "dull": {**both, "train": train}}
+    rng = np.random.default_rng(0)
+    matrices = {n: rng.normal(size=(len(own.examples), 5)).astype(np.float32) for n, own in both.items()}
+    for name in ("linear", "control", "conditional", "mlp", "nearest"):
+        probe = PROBES[name].model_validate({"probe": name})
+        cells = [Cell(task, probe, "net", view="1", seed=0, train_percent="10") for task in ("t", "dull")]
+        journal.settle(cells, "f", matrices.__getitem__)
+        lively, dull = (journal.finished[cell] for cell in cells)
+        assert ONE_LABEL not in lively.facts
+        if name != "control":
+            assert set(dull.answers["test"].labels) == {"same"}
+            assert set(lively.answers["test"].labels) <= {"even", "odd"}
+        if name != "nearest":
+            assert dull.facts == {ONE_LABEL: 1.0}
+            assert dull.answers["dev"].bits is not None and np.isfinite(dull.answers["dev"].bits).all()
+            assert (
+                f"dull / net / 1 / {name} / 10 % of train / seed 0: the sentences drawn have one label" in caplog.text
+            )
+    assert all(record.getMessage().startswith("dull") for record in caplog.records if record.levelname == "WARNING")

@@ -127,3 +127,11 @@ def test_layers_are_ordered_by_number_and_stand_before_the_views_of_all_layers()
 
 def test_a_network_and_the_same_network_untrained_share_a_label() -> None:
     assert trained_label("net (untrained)") == trained_label("net") == "net"
+
+
+def test_a_file_that_ends_within_a_number_is_refused_with_its_line(tmp_path: Path) -> None:
+    path = tmp_path / "results.csv"
+    write_rows(frame(row(), row()), path)
+    path.write_bytes(path.read_bytes()[:-3])
+    with pytest.raises(UserError, match=r"results\.csv:3: the file is cut off in this line"):
+        read_rows(path)

@@ -7,6 +7,7 @@ import tarfile
 import threading
 import zipfile
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
@@ -139,6 +140,17 @@ def test_the_next_run_goes_on_from_the_part_that_is_here(server: Server, folder:
     part.write_bytes(CONTENT[:1000])
     fetch(one_file(server))
     assert server.asked == [("/a.bin", "bytes=1000-")]
+
+
+def test_two_fetches_of_the_same_at_once_both_end_well_and_ask_once(server: Server, folder: Path) -> None:
+    server.files["/a.bin"] = CONTENT
+    server.break_off_at = [300_000]  # so that the first is still at work when the second starts
+    with ThreadPoolExecutor() as threads:
+        both = [threads.submit(fetch, one_file(server), pause=0.3) for _ in range(2)]
+        assert [one.result() for one in both] == [folder / "toy"] * 2
+    assert (folder / "toy" / "a.bin").read_bytes() == CONTENT
+    assert names(folder) == {"toy", "toy/a.bin"}
+    assert len(server.asked) == 2, "the second waits, and finds that all is there"
 
 
 def test_a_part_of_another_file_is_thrown_away_and_all_is_asked_for_again(server: Server, folder: Path) -> None:

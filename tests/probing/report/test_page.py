@@ -203,3 +203,22 @@ def test_a_subset_without_examples_is_left_out(report: Report, folder: Path, row
     text = report(folder)
     assert "word forms (n" not in text
     assert "subsets.png" not in text
+
+
+def test_figures_and_tables_that_a_report_shows_no_more_are_removed_and_other_files_are_kept(
+    folder: Path, rows: pd.DataFrame
+) -> None:
+    two = pd.concat([rows, rows.assign(task="pos-xpos")], ignore_index=True)
+    write_rows(two, folder / "results.csv")
+    write_report(folder)
+    write_rows(rows, folder / "results.csv")
+    mine = [folder / place / name for place in ("figures", "tables") for name in ("mine.svg", "mine.png", "mine.tex")]
+    for path in [*mine, folder / "tables" / "mine.md"]:
+        path.write_text("mine", encoding="utf-8")
+    shown = {path.name for path in folder.rglob("*xpos*")}
+    assert {"pos-xpos-toy-corpus-linear-layers.svg", "pos-xpos-toy-corpus-linear.tex"} <= shown
+    write_report(folder)
+    assert list(folder.rglob("*xpos*")) == []
+    assert all(path.exists() for path in mine)
+    assert {path.name for path in (folder / "figures").iterdir()} >= set(FIGURES)
+    assert {path.stem for path in (folder / "tables").iterdir()} == {"mine", "pos-upos-toy-corpus-linear"}
