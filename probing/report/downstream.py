@@ -4,6 +4,7 @@ Every seed is a model of its own, so that the spread over seeds is shown beside 
 an axis, and nothing joins the conditions.
 """
 
+import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -18,7 +19,7 @@ from probing.report.document import Block, Paragraph, Table, Text
 from probing.report.figures import draw_baselines, look
 from probing.report.inputs import Inputs
 from probing.report.measure_figures import Drawing
-from probing.report.measures import written
+from probing.report.measures import number, written
 from probing.report.series import (
     BASELINES,
     SUBSETS,
@@ -37,6 +38,7 @@ from probing.results import Measured, measured, ordered_views, scores, select
 from probing.statistics import CONFIDENCE
 
 _SPLITS = ("dev", "test")
+_FACT = re.compile(r"epochs|parameters|(input|output)_(weight_\d+|gamma)")
 _MOST_SIDE_BY_SIDE = 5  # conditions for which there is room in panels side by side
 _MOST_ON_TWO_LINES = 6  # conditions whose penalty has room beside "lambda="
 
@@ -47,6 +49,8 @@ def downstream_blocks(inputs: Inputs, task: str, corpus: str, probe: str, name: 
     yield Paragraph(what_was_trained(rows, task, probe))
     yield conditions_table(rows, task, corpus, probe, confidence, name=name)
     if table := shares_table(rows, task, corpus, probe, confidence):
+        yield table
+    if table := fits_table(rows, task, corpus, probe, confidence):
         yield table
     if select(whole(scores(rows)), probe=probe)["subset"].isin(list(SUBSETS)[1:]).any():
         yield accuracy_table(rows, task, corpus, probe=probe, confidence=confidence, name=f"{name}-subsets")
@@ -155,6 +159,25 @@ def shares_table(
     caption = f"{task} on {corpus}: test scores of the {probe} model by share of the training sentences, in %"
     header = ("network", "condition", *(f"{share} %" for share in shares))
     return Table(header, tuple(lines), caption, text_columns=2, name=f"{task}-{probe}-shares")
+
+
+def fits_table(rows: pd.DataFrame, task: str, corpus: str, probe: str, confidence: float = CONFIDENCE) -> Table | None:
+    """Return the facts of a downstream model's fits by condition: epochs, parameters, each mix's weights; None without."""
+    rows = select(whole(rows), task=task, corpus=corpus, probe=probe, split="train")
+    facts = [metric for metric in dict.fromkeys(rows["metric"]) if _FACT.fullmatch(metric)]
+    if not facts:
+        return None
+    writers = [number(0) if metric in ("epochs", "parameters") else number(3) for metric in facts]
+    lines: list[tuple[Text, ...]] = []
+    for encoder in dict.fromkeys(rows["encoder"]):
+        here = select(rows, encoder=encoder)
+        for view in ordered_views(here["view"]):
+            own = [select(here, view=view, metric=metric) for metric in facts]
+            cells = [written(one, write, confidence) for one, write in zip(own, writers, strict=True)]
+            lines.append((encoder, view, *cells))
+    caption = f"{task} on {corpus}: the fits of the {probe} model; weights and gamma of each mix of layers"
+    header = ("network", "condition", *(metric.replace("_", " ") for metric in facts))
+    return Table(header, tuple(lines), caption, text_columns=2, name=f"{task}-{probe}-fits")
 
 
 def placement(rows: pd.DataFrame, confidence: float = CONFIDENCE) -> Drawing | None:

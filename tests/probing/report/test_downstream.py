@@ -10,7 +10,7 @@ from matplotlib.container import ErrorbarContainer
 
 from probing.report import page
 from probing.report.document import Table, plain
-from probing.report.downstream import conditions_table, placement, shares_table, what_was_trained
+from probing.report.downstream import conditions_table, fits_table, placement, shares_table, what_was_trained
 from probing.report.measure_figures import sample_efficiency
 from probing.report.page import write_report
 from probing.report.series import downstream_probes
@@ -107,6 +107,18 @@ def test_models_trained_on_a_part_of_train_are_in_the_table_of_shares_alone() ->
     assert table.header == ("network", "condition", "10 %", "100 %")
     assert line_of(table, "none")["10 %"] == "60.00 (59.80–60.20) [59.80, 60.20]"
     assert line_of(table, "input")["10 %"] == "–"
+
+
+def test_the_facts_of_the_fits_are_a_table_with_the_weights_of_each_mix() -> None:
+    rows = placed("none", "input")
+    assert fits_table(rows, *HERE, "bilstm") is None
+    facts = {"epochs": 7.0, "input_weight_0": 0.25, "input_weight_1": 0.75, "l2_penalty": 0.1}
+    more = [one_row("input", "bilstm", name, value, split="train") for name, value in facts.items()]
+    more.append(one_row("none", "bilstm", "epochs", 9.0, split="train"))
+    table = fits_table(pd.concat([rows, frame_of(*more)]), *HERE, "bilstm")
+    assert table
+    assert table.header == ("network", "condition", "epochs", "input weight 0", "input weight 1")
+    assert table.rows == (("net", "input", "7", "0.250", "0.750"), ("net", "none", "9", "–", "–"))
 
 
 def test_the_words_name_the_best_condition_beside_the_model_alone() -> None:
