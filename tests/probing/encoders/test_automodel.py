@@ -168,5 +168,7 @@ def test_an_encoder_and_decoder_is_refused(folder: str) -> None:
 def test_a_folder_without_a_tokenizer_is_refused(folder: str) -> None:
     for path in Path(folder).glob("tokenizer*"):
         path.unlink()
-    # The library makes a BERT tokenizer of it, of which every word would be the unknown one.
-    assert "its tokenizer has no vocabulary: tokenizer.json may be missing" in refusal(config_of(folder))
+    # Version 5 makes a BERT tokenizer of it, to which every word would be the unknown one.
+    line = refusal(config_of(folder))
+    assert line.startswith(f"{folder}: ")
+    assert transformers.__version__.startswith("4.") or "tokenizer.json may be missing" in line

@@ -10,6 +10,7 @@ import torch
 import yaml
 from numpy.typing import NDArray
 
+from bilm.errors import UserError
 from probing.config import load_experiment
 from probing.corpora import load_split
 from probing.encoders import HuggingfaceEncoderConfig
@@ -140,6 +141,26 @@ def test_a_tokenizers_limit_counts_where_it_is_the_lesser(tmp_path: Path) -> Non
     tokenizer.model_max_length = 9
     tokenizer.save_pretrained(folder)
     assert HuggingfaceEncoderConfig(huggingface=folder).build(None).window == 9
+
+
+@pytest.mark.parametrize("limit", [4, 5])
+def test_a_window_of_a_few_subwords_is_enough(tmp_path: Path, limit: int) -> None:
+    folder = save_transformer("bert", tmp_path / "tiny")
+    tokenizer = tokenizer_of("bert")
+    tokenizer.model_max_length = limit
+    tokenizer.save_pretrained(folder)
+    encoder = HuggingfaceEncoderConfig(huggingface=folder).build(None)
+    assert next(encoder.encode([WHOLE])).shape == (3, len(WHOLE), 16)
+    assert not encoder.left_to_right
+
+
+def test_a_window_that_special_tokens_fill_is_refused(tmp_path: Path) -> None:
+    folder = save_transformer("bert", tmp_path / "tiny")
+    tokenizer = tokenizer_of("bert")
+    tokenizer.model_max_length = 3
+    tokenizer.save_pretrained(folder)
+    with pytest.raises(UserError, match="it reads 3 sub-words at once, special tokens among them: too few"):
+        HuggingfaceEncoderConfig(huggingface=folder).build(None)
 
 
 def test_what_sees_only_the_left_context_says_so(saved: HuggingfaceEncoderConfig, kind: str) -> None:
