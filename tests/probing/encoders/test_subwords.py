@@ -1,4 +1,4 @@
-"""Words to sub-words and back: nothing shifts, whatever a tokenizer splits, drops or merges; windows leave nothing out."""
+"""Words to sub-words and back: nothing shifts, whatever a tokenizer splits or drops; windows leave nothing out."""
 
 import logging
 from types import SimpleNamespace
