@@ -19,7 +19,7 @@ from bilm.official import save_official
 from probing.cli import app as probing_app
 from probing.config import load_experiment
 from probing.encoders import BilmEncoderConfig, Hdf5EncoderConfig
-from probing.encoders.hdf5 import VectorsError
+from probing.encoders.vector_file import VectorsError
 from probing.experiment import run_experiment
 from probing.features import FeatureStore
 from tests.command_line import run_here
