@@ -84,7 +84,7 @@ def load_official(options: Path, weights: Path) -> BiLM:
             _refuse_unexpected(file, {dataset.name for dataset in datasets}, weights)
     # A damaged file can make the HDF5 library raise almost anything.
     except (OSError, RuntimeError, ValueError, KeyError) as error:
-        raise ModelError(f"{weights}: expected HDF5 weights of a biLM, found {_describe(weights)}") from error
+        raise ModelError(f"{weights}: expected HDF5 weights of a biLM, found {describe_file(weights)}") from error
     return model.eval()
 
 
@@ -190,7 +190,7 @@ def _contents(file: h5py.File) -> str:
     return f"the file holds {', '.join(names[:5]) + (', ...' if len(names) > 5 else '') or 'nothing'}"
 
 
-def _describe(path: Path) -> str:
+def describe_file(path: Path) -> str:
     """Say what a file that is no HDF5 seems to be."""
     if not path.exists():
         return "no such file"

@@ -25,6 +25,7 @@ from probing.report.page import write_report
 from probing.scoring import read_keys, score_answers
 from probing.summary import summary
 from probing.tasks import TASKS
+from probing.texts import write_texts
 
 app = console.command_line(
     "probing", "What does each layer of a language model know? Linear probes on its frozen layers."
@@ -150,6 +151,24 @@ def score(
     else:
         for name, value in zip(("P", "R", "F1"), found, strict=True):
             typer.echo(f"{name}=\t{100 * value:.1f}%")
+
+
+@app.command()
+def text(
+    config: Annotated[Path, typer.Argument(help="A YAML config; its tasks count, its encoders need not be here.")],
+    out: Annotated[Path, typer.Option("--out", help="The folder that gets TASK.SPLIT.txt for each task and split.")],
+    override: _Overrides = None,
+) -> None:
+    """Write the words of an experiment's tasks, one tokenised sentence a line: what to make vectors of elsewhere.
+
+    With the HDF5 file that `bilm embed` or another tool makes of each, put beside it under the same name, the folder is
+    an encoder: {hdf5: DIR}. White space within a word, which would split it, is written as "_".
+
+    Example: probing text experiments/quickstart.yaml --out vectors
+    """
+    for path, n_sentences in write_texts(load_experiment(config, override or ()), out):
+        console.console.print(f"{path}: {n_sentences:,} sentences", markup=False)
+    typer.echo(str(out))
 
 
 @app.command("ls")

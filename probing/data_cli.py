@@ -9,7 +9,7 @@ from bilm import console
 from bilm.errors import UserError
 from probing.corpora.registry import CORPORA, data_folder
 from probing.data.catalogue import CATALOGUE, Entry, find_entry
-from probing.data.check import Finding, check, presence
+from probing.data.check import Finding, check, place_of, presence
 from probing.data.fetch import fetch, terms
 
 app = typer.Typer(
@@ -61,7 +61,7 @@ def fetch_data(
     Example: probing data fetch ud-english-ewt
     """
     for entry in [find_entry(name) for name in names]:  # a misspelt name fails before anything is downloaded
-        folder = data_folder() / entry.folder
+        folder = place_of(entry, data_folder())
         if presence(entry) == "here":
             console.console.print(f"{entry.name} is there already", markup=False)
             typer.echo(str(folder))

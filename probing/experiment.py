@@ -197,8 +197,10 @@ def _settle_encoder(
         tasks = list(same)
         splits = journal.data[tasks[0]]
 
-        def matrix(probe: ProbeConfig, view: str, splits: Mapping[str, Split], split: str) -> NDArray[np.float32]:
-            return probe.matrix(store.get(encoder, splits[split], f"{label}, {split}"), view)
+        def matrix(probe: ProbeConfig, view: str, splits: Mapping[str, Split], name: str) -> Any:
+            split = splits[name]
+            read = split.by_token() if probe.by_token else split
+            return probe.matrix(store.get(encoder, read, f"{label}, {name}"), view, split)
 
         for probe in _in_order(config.probes):
             if probe.sees != "vectors" or not probe.suits(splits["train"]):

@@ -51,7 +51,7 @@ class Journal:
         self.finished: dict[Cell, Predictions] = {}
         self.n_fitted = 0
 
-    def settle(self, cells: Sequence[Cell], fingerprint: str, matrix: Callable[[str], NDArray[Any]]) -> None:
+    def settle(self, cells: Sequence[Cell], fingerprint: str, matrix: Callable[[str], Any]) -> None:
         """Fit those cells that no file settles yet.
 
         Parameters
@@ -129,7 +129,8 @@ class Journal:
         """Hash everything that a cell's predictions depend on."""
         contents = [self.data[cell.task][split].annotated_content for split in ("train", *EVALUATED)]
         fitted = [cell.view, cell.seed, cell.train_percent, dict(given)]
-        parts = [__version__, contents, fingerprint, *fitted, cell.probe.model_dump(mode="json")]
+        settings = cell.probe.model_dump(mode="json", exclude=set(cell.probe.lists))
+        parts = [__version__, contents, fingerprint, *fitted, settings]
         return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
 
@@ -150,8 +151,8 @@ def sentences_drawn(n_sentences: int, percent: float, seed: int) -> list[int]:
     return sorted(order[: max(1, round(n_sentences * percent / 100))].tolist())
 
 
-def _drawn(cell: Cell, trains: Sequence[Split], X: NDArray[Any]) -> tuple[Sequence[Split], NDArray[Any]]:
-    """Return that part of the training examples, and their rows of X, that the cell is fitted to."""
+def _drawn(cell: Cell, trains: Sequence[Split], X: Any) -> tuple[Sequence[Split], Any]:
+    """Return that part of the training examples, and of X, that the cell is fitted to."""
     if cell.train_percent == WHOLE:
         return trains, X
     assert cell.seed is not None
@@ -160,7 +161,7 @@ def _drawn(cell: Cell, trains: Sequence[Split], X: NDArray[Any]) -> tuple[Sequen
     rows = parts[0][1]
     if not len(rows):
         raise ExperimentError(f"{cell.title}: the {len(chosen)} sentences drawn have no example")
-    return [part for part, _ in parts], X[..., rows, :] if X.ndim > 1 else X[rows]
+    return [part for part, _ in parts], cell.probe.part(X, parts[0][0], chosen, rows)
 
 
 def _learnable(cell: Cell, problem: Problem) -> bool:

@@ -16,6 +16,7 @@ from probing.corpora.registry import (
 )
 from probing.corpora.semcor import read_semcor
 from probing.corpora.sentence import CorpusError, Sentence
+from probing.corpora.subjectivity import read_subjectivity
 from probing.corpora.wordnet import Inventory, read_index_sense, sense_pos, supersense
 
 __all__ = [
@@ -38,6 +39,7 @@ __all__ = [
     "read_index_sense",
     "read_raganato",
     "read_semcor",
+    "read_subjectivity",
     "sense_pos",
     "supersense",
 ]

@@ -8,15 +8,17 @@ import difflib
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 import platformdirs
 
 from probing.corpora.coarsewsd import read_coarsewsd
 from probing.corpora.conllu import read_conllu
+from probing.corpora.packed import folder_or_zip
 from probing.corpora.raganato import DATA_SUFFIX, read_raganato
 from probing.corpora.semcor import read_semcor
 from probing.corpora.sentence import CorpusError, Sentence
+from probing.corpora.subjectivity import read_subjectivity
 
 SPLITS = ("train", "dev", "test")
 
@@ -26,6 +28,7 @@ FORMATS: dict[str, Callable[[Path, str], Iterator[Sentence]]] = {
     "raganato": lambda path, _: read_raganato(path),
     "semcor": lambda path, _: read_semcor(path),
     "coarsewsd": read_coarsewsd,
+    "subjectivity": read_subjectivity,
 }
 DICTIONARY = "dictionary"
 """The format of what has no sentences, but says what words can mean; `read_index_sense` reads it."""
@@ -56,6 +59,8 @@ class Corpus:
         One line of counts.
     shipped : bool
         Whether it comes with the package: its files lie beside this module and not in `data_folder()`.
+    packed : bool
+        Whether a zip may stand in the folder's place; see `probing.corpora.packed`.
     """
 
     name: str
@@ -66,11 +71,19 @@ class Corpus:
     source: str
     size: str
     shipped: bool = False
+    packed: bool = False
+
+    @property
+    def folder(self) -> str:
+        """The corpus's folder, relative to `data_folder()`: what of its files' paths ends in its name."""
+        parts = PurePosixPath(next(iter(self.files.values()))).parts
+        return "/".join(parts[: parts.index(self.name) + 1])
 
     def paths(self) -> dict[str, Path]:
         """Return where the file or folder of each split lies, whether or not it is there."""
         folder = SHIPPED if self.shipped else data_folder()
-        return {split: folder / file for split, file in self.files.items()}
+        paths = {split: folder / file for split, file in self.files.items()}
+        return {split: folder_or_zip(path) for split, path in paths.items()} if self.packed else paths
 
 
 def _conllu_corpus(
@@ -137,6 +150,16 @@ CORPORA: dict[str, Corpus] = {
             licence="Princeton WordNet licence",
             source="https://wordnet.princeton.edu/download/current-version (Debian: wordnet-sense-index)",
             size="senses: 206,941",
+        ),
+        Corpus(
+            name="subjectivity",
+            description="Pang & Lee 2004: sentences of film reviews (subjective) and of plot summaries (objective)",
+            format="subjectivity",
+            files=dict.fromkeys(SPLITS, "nltk_data/corpora/subjectivity"),
+            licence="CC BY 4.0",
+            source="https://www.cs.cornell.edu/people/pabo/movie-review-data (in UTF-8: NLTK data, subjectivity)",
+            size="sentences / words: train 8,000 / 192,682, dev 1,000 / 23,716, test 1,000 / 24,177",
+            packed=True,
         ),
         _conllu_corpus(
             "homographs",
@@ -212,7 +235,7 @@ def corpus_files(corpus: str | Mapping[str, str]) -> dict[str, Path]:
         if not known.shipped:
             advice = (
                 f"\nGet it by: probing data fetch {known.name}; or from {known.source} ({known.licence}) into "
-                f"{data_folder() / known.name}. The environment variable PROBING_DATA names another data folder."
+                f"{data_folder() / known.folder}. The environment variable PROBING_DATA names another data folder."
             )
     else:
         files = {split: expand(file) for split, file in corpus.items()}

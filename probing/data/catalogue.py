@@ -127,7 +127,7 @@ def _corpus(
     return Entry(
         name=name,
         kind="corpus",
-        folder=name,
+        folder=known.folder,
         description=known.description,
         licence=known.licence,
         source=known.source,
@@ -135,7 +135,7 @@ def _corpus(
         size=known.size,
         downloads=downloads,
         max_bytes=megabytes * _MEGABYTE,
-        files=_in_folder(name),
+        files=_in_folder(known.folder),
         counts=counts,
         note=note,
     )
@@ -251,6 +251,15 @@ CATALOGUE: dict[str, Entry] = {
             ),
             {"index": 206941},
             note="Where Princeton's server has it no longer, it is taken from NLTK's copy.",
+        ),
+        _corpus(
+            "subjectivity",
+            "Pang and Lee 2004, A Sentimental Education: Sentiment Analysis Using Subjectivity Summarization Based on "
+            "Minimum Cuts, ACL",
+            (Download("subjectivity.zip", f"{_GITHUB}/nltk/nltk_data/gh-pages/packages/corpora/subjectivity.zip"),),
+            {"train": 8000, "dev": 1000, "test": 1000},
+            megabytes=50,
+            note="The folder is NLTK's own: what NLTK's downloader has left there, packed or not, will do.",
         ),
         Entry(
             name="allennlp-elmo",

@@ -13,7 +13,7 @@ from bilm.errors import UserError
 from probing.corpora.registry import data_folder
 from probing.data.archive import ArchiveError, by_ending, unpack
 from probing.data.catalogue import Download, Entry, File
-from probing.data.check import check, counts_are_right, presence
+from probing.data.check import check, counts_are_right, place_of, presence
 from probing.data.download import Downloader, DownloadError
 from probing.data.treebank import convert_treebank
 
@@ -56,7 +56,7 @@ def fetch(entry: Entry, *, tries: int = 4, pause: float = 1.0) -> Path:
     root = data_folder()
     folder = root / entry.folder
     if presence(entry, root) == "here":
-        return folder
+        return place_of(entry, root)
     if folder.exists():
         raise UserError(
             f"{folder}: is there, but not complete (`probing data check {entry.name}` says what is missing); "

@@ -1,6 +1,7 @@
 """Features, labels -> predictions. A new probe is one new file here and one line in `PROBES`."""
 
 from probing.probes.base import Answers, ProbeConfig, Problem
+from probing.probes.bilstm import BilstmConfig
 from probing.probes.conditional import ConditionalConfig
 from probing.probes.control import ControlConfig
 from probing.probes.first_sense import FirstSenseConfig, MostFrequentSenseConfig
@@ -24,6 +25,7 @@ PROBES: dict[str, type[ProbeConfig]] = {
     "conditional": ConditionalConfig,
     "mix": MixConfig,
     "mlp": MLPConfig,
+    "bilstm": BilstmConfig,
 }
 
 __all__ = [

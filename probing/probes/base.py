@@ -64,6 +64,10 @@ class ProbeConfig(BaseModel):
         Whether `relabel` gives other labels than the task's: what is told of subsets by those means nothing to it.
     one_pass : bool
         Whether the fits of all its seeds are solved in the same passes over X.
+    by_token : bool
+        Whether it reads the vectors of every token, not the means over the examples' spans.
+    lists : set of str
+        Keys that say which cells there are, not how one is fitted: with another seed in the list, done cells stay done.
     one_label : bool
         Whether it can be fitted to examples that all have the same label. One that cannot answers that label always
         where a share of the training sentences has no other (`probing.journal`).
@@ -76,6 +80,8 @@ class ProbeConfig(BaseModel):
     answers: ClassVar[bool] = True
     relabels: ClassVar[bool] = False
     one_pass: ClassVar[bool] = False
+    by_token: ClassVar[bool] = False
+    lists: ClassVar[frozenset[str]] = frozenset()
     one_label: ClassVar[bool] = False
     probe: str
 
@@ -92,28 +98,32 @@ class ProbeConfig(BaseModel):
         """Return the views that it reads, of an experiment's `views` (layers by number)."""
         return views
 
-    def matrix(self, features: Features, view: str) -> NDArray[np.float32]:
+    def matrix(self, features: Features, view: str, split: Split) -> Any:
         """Return X for a view: shape (n_examples, dim), or (n_layers, n_examples, dim) for one that joins layers."""
         return features.view(view)
+
+    def part(self, X: Any, train: Split, chosen: Sequence[int], rows: NDArray[np.int64]) -> Any:
+        """Return the part of X in the `chosen` sentences: the `rows` of the examples that `train` has left."""
+        return X[..., rows, :] if X.ndim > 1 else X[rows]
 
     def relabel(self, splits: Mapping[str, Split], seed: int | None) -> Mapping[str, Split]:
         """Return the splits with the labels that it is to predict: the task's own, unless it is a control."""
         return splits
 
     @abstractmethod
-    def fit(self, problems: Sequence[Problem], X: NDArray[Any], X_dev: NDArray[Any]) -> Sequence[Any]:
+    def fit(self, problems: Sequence[Problem], X: Any, X_dev: Any) -> Sequence[Any]:
         """Fit one estimator for each of several problems with the same spans.
 
         Parameters
         ----------
         problems : sequence of Problem
         X : array, shape (n_examples, dim) or (n_examples,) or (n_layers, n_examples, dim)
-            What `sees` and `matrix` say.
+            What `sees` and `matrix` say; `Sequences` for a downstream model.
         X_dev
             The same for dev, on which hyper-parameters are chosen.
         """
 
-    def answer(self, estimator: Any, X: NDArray[Any], split: Split) -> Answers:
+    def answer(self, estimator: Any, X: Any, split: Split) -> Answers:
         """Return what a fitted estimator says of a split's examples."""
         return always(estimator.predict(X))
 
@@ -132,7 +142,7 @@ def always(labels: Any) -> Answers:
     return Answers(np.asarray(labels, dtype=np.str_), np.ones(len(labels), dtype=bool))
 
 
-def answers_with_bits(estimator: Any, X: NDArray[Any], split: Split) -> Answers:
+def answers_with_bits(estimator: Any, X: Any, split: Split) -> Answers:
     """Return the most probable label of each of a split's examples, and what its gold labels cost.
 
     The estimator has `predict_log_proba`, `classes_` and `n_train_`, the number of its training examples.

@@ -42,7 +42,7 @@ class ConditionalConfig(PenalisedConfig):
         """Return layer 0, which all others are compared with, then the layers and the mean among `views`."""
         return ["0", *(view for view in views if view != "0" and (view == "mean" or view.isdecimal()))]
 
-    def matrix(self, features: Features, view: str) -> NDArray[np.float32]:
+    def matrix(self, features: Features, view: str, split: Split) -> NDArray[np.float32]:
         """Return X, shape (n_examples, 2 * dim), or (n_examples, dim) for view "0"."""
         return features.view("0" if view == "0" else f"0+{view}")
 

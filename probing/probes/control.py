@@ -37,8 +37,8 @@ class ControlConfig(ProbeConfig):
     max_iterations: PositiveInt = 200
 
     def suits(self, train: Split) -> bool:
-        """Only where all examples compete: a form's random label must be allowed to every one of its examples."""
-        return not train.has_groups
+        """Only where all examples compete, since any label is drawn for a form, and where forms are those of words."""
+        return not train.has_groups and train.has_word_forms
 
     @property
     def all_seeds(self) -> tuple[int | None, ...]:

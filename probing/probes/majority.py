@@ -117,3 +117,7 @@ class TypeMajorityConfig(_FormsConfig):
 
     probe: Literal["type-majority"] = "type-majority"
     estimator = TypeMajorityProbe
+
+    def suits(self, train: Split) -> bool:
+        """Only where, besides, examples have a word form: a sentence that train has too is no baseline."""
+        return super().suits(train) and train.has_word_forms

@@ -1,7 +1,7 @@
 """The mix probe: a linear probe on a learned mix of the layers, and where among the layers its weights lie."""
 
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import torch
@@ -12,7 +12,9 @@ from torch import Tensor, nn
 from bilm.elmo import ScalarMix
 from probing.features import Features
 from probing.probes.base import Problem
-from probing.probes.regimen import RegimenConfig, RegimenProbe, linear_layer
+from probing.probes.regimen import RegimenConfig, RegimenProbe
+from probing.tasks import Split
+from probing.training import linear_layer
 
 _NO_GAIN, _CANCELLED = 1e-9, 1e-3
 
@@ -27,7 +29,7 @@ class MixProbe(RegimenProbe):
     Parameters
     ----------
     learning_rate, sentences_per_batch, patience, max_epochs
-        The regimen's; see `probing.probes.regimen.train`.
+        The regimen's; see `probing.training.train`.
     random_state : int
         Draws the linear layer's first weights and the order of sentences.
 
@@ -115,6 +117,8 @@ class MixConfig(RegimenConfig):
         Also fit the mix of layers 0 to k alone, for each k: the view "mix-k". "mix" is the mix of all layers.
     """
 
+    lists: ClassVar[frozenset[str]] = frozenset({"seeds", "cumulative"})
+
     probe: Literal["mix"] = "mix"
     cumulative: bool = True
 
@@ -122,7 +126,7 @@ class MixConfig(RegimenConfig):
         """Return "mix-0", "mix-1", ... and, of all layers, "mix"."""
         return [f"mix-{layer}" for layer in range(n_layers - 1) if self.cumulative] + ["mix"]
 
-    def matrix(self, features: Features, view: str) -> NDArray[np.float32]:
+    def matrix(self, features: Features, view: str, split: Split) -> NDArray[np.float32]:
         """Return the layers that a view mixes, memory-mapped: shape (n_layers, n_examples, dim)."""
         top = len(features.layers) - 1 if view == "mix" else int(view.removeprefix("mix-"))
         return features.layers[: top + 1]

@@ -11,7 +11,8 @@ from sklearn.utils.validation import validate_data
 from torch import nn
 
 from probing.probes.base import Problem
-from probing.probes.regimen import RegimenConfig, RegimenProbe, linear_layer
+from probing.probes.regimen import RegimenConfig, RegimenProbe
+from probing.training import linear_layer
 
 
 class MLPProbe(RegimenProbe):
@@ -22,7 +23,7 @@ class MLPProbe(RegimenProbe):
     hidden : int
         Width of the hidden layer.
     learning_rate, sentences_per_batch, patience, max_epochs
-        The regimen's; see `probing.probes.regimen.train`.
+        The regimen's; see `probing.training.train`.
     random_state : int
         Draws the first weights and the order of sentences.
 

@@ -1,12 +1,11 @@
-"""How probes that have no closed optimum are trained: the regimen of Hewitt & Liang 2019, and what such probes share.
+"""What the probes that have no closed optimum share: standardised features, classes, seeds.
 
-What a probe computes is a `torch.nn.Module` of its own file; batches, learning rate, stopping and seeds live here.
+What a probe computes is a `torch.nn.Module` of its own file; how it is trained is `probing.training`.
 """
 
-import math
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Iterator
-from typing import Any
+from collections.abc import Iterator
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -21,109 +20,9 @@ from torch.nn.functional import cross_entropy
 from bilm.settings import Seed
 from probing.probes.base import Answers, ProbeConfig, answers_with_bits
 from probing.tasks import Split
+from probing.training import UNKNOWN, known_codes, sentence_batches, train
 
 _ROWS = 4096
-_UNKNOWN = -1  # the code of a dev label that train lacks
-
-
-def train(
-    network: nn.Module,
-    batches: Callable[[], Iterable[tuple[Tensor, Tensor]]],
-    dev_loss: Callable[[], float],
-    *,
-    learning_rate: float = 1e-3,
-    patience: int = 4,
-    max_epochs: int = 40,
-) -> list[float]:
-    """Train with Adam, and leave `network` with the parameters of its best epoch.
-
-    The learning rate is halved after each epoch without a new lowest `dev_loss`; training stops after `patience` such
-    epochs in a row.
-
-    Parameters
-    ----------
-    network : Module
-        Gives scores (n, n_classes), of which the mean cross-entropy of a batch is minimised.
-    batches : callable
-        Called once an epoch; yields (inputs, codes of the labels (n,)).
-    dev_loss : callable
-        Called after each epoch.
-
-    Returns
-    -------
-    list of float
-        `dev_loss` after each epoch.
-
-    Raises
-    ------
-    ValueError
-        If `dev_loss` is not finite.
-
-    References
-    ----------
-    Hewitt & Liang 2019, "Designing and interpreting probes with control tasks".
-    """
-    optimizer = torch.optim.Adam(network.parameters(), lr=learning_rate, fused=True)
-    losses: list[float] = []
-    best: dict[str, Tensor] = {}
-    best_epoch = 0
-    while len(losses) < max_epochs and len(losses) - best_epoch < patience:
-        for inputs, codes in batches():
-            optimizer.zero_grad()
-            cross_entropy(network(inputs), codes).backward()  # type: ignore[no-untyped-call]
-            optimizer.step()
-        loss = dev_loss()
-        if not math.isfinite(loss):
-            raise ValueError(f"the cross-entropy on dev is {loss} after epoch {len(losses) + 1}: the training diverged")
-        if loss < min(losses, default=math.inf):
-            best_epoch = len(losses) + 1
-            # Copies: the state's tensors themselves go on being trained.
-            best = {name: tensor.clone() for name, tensor in network.state_dict().items()}
-        else:
-            for group in optimizer.param_groups:
-                group["lr"] /= 2
-        losses.append(loss)
-    optimizer.zero_grad()  # frees the last batch's gradients
-    network.load_state_dict(best)
-    return losses
-
-
-def sentence_batches(
-    sentences: NDArray[Any], sentences_per_batch: int, generator: torch.Generator
-) -> Iterator[NDArray[np.int64]]:
-    """Yield the rows of one batch of whole sentences after another, the sentences in an order drawn from `generator`.
-
-    Parameters
-    ----------
-    sentences : array, shape (n_examples,)
-        The sentence of each example.
-
-    Notes
-    -----
-    The probes take 20 a batch, as the paper does. On 200,000 tokens, 3 layers of 256 features and 17 classes an epoch
-    of the mix takes 1.7 s on one core, of the MLP (one layer) 3.1 s; with 64 a batch 1.0 s and 2.7 s, which is not
-    worth the difference from the paper.
-    """
-    rows = np.argsort(sentences, kind="stable")
-    _, starts = np.unique(sentences[rows], return_index=True)
-    of_sentence = np.split(rows, starts[1:])
-    order = torch.randperm(len(of_sentence), generator=generator).tolist()
-    for start in range(0, len(order), sentences_per_batch):
-        # Within a batch the order does not matter; rising rows are read faster.
-        yield np.concatenate([of_sentence[index] for index in sorted(order[start : start + sentences_per_batch])])
-
-
-def linear_layer(n_inputs: int, n_outputs: int, generator: torch.Generator) -> nn.Linear:
-    """Return a layer whose weights and biases are uniform within `1 / sqrt(n_inputs)`, as torch's are by default.
-
-    They come from `generator`; the global one is neither read nor moved.
-    """
-    layer: nn.Linear = nn.utils.skip_init(nn.Linear, n_inputs, n_outputs)  # type: ignore[no-untyped-call]
-    bound = 1 / math.sqrt(n_inputs)
-    with torch.no_grad():
-        layer.weight.uniform_(-bound, bound, generator=generator)
-        layer.bias.uniform_(-bound, bound, generator=generator)
-    return layer
 
 
 def mean_and_scale(X: NDArray[np.floating]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -234,9 +133,9 @@ class RegimenProbe(ClassifierMixin, BaseEstimator):
         if X_dev is None:
             X_dev, dev_codes = X, codes
         else:
-            X_dev, dev_codes = self._checked(X_dev, reset=False), self._codes(y_dev)
+            X_dev, dev_codes = self._checked(X_dev, reset=False), known_codes(self.classes_, y_dev)
             check_consistent_length(X_dev.swapaxes(0, -2), dev_codes)
-        n_known = int((dev_codes != _UNKNOWN).sum())
+        n_known = int((dev_codes != UNKNOWN).sum())
         if not n_known:
             raise ValueError("no label of dev occurs in the training data: there is no best epoch to choose")
         self.mean_, self.scale_ = mean_and_scale(X)
@@ -253,7 +152,7 @@ class RegimenProbe(ClassifierMixin, BaseEstimator):
                 for chunk in _chunks(X_dev):
                     scores = self.network_(self._standardized(chunk, torch.float32))
                     targets = torch.from_numpy(dev_codes[start : start + len(scores)])
-                    total += float(cross_entropy(scores, targets, ignore_index=_UNKNOWN, reduction="sum"))
+                    total += float(cross_entropy(scores, targets, ignore_index=UNKNOWN, reduction="sum"))
                     start += len(scores)
             return total / n_known
 
@@ -289,10 +188,6 @@ class RegimenProbe(ClassifierMixin, BaseEstimator):
         """Return probabilities, shape (n_examples, n_classes)."""
         return np.exp(self.predict_log_proba(X))
 
-    def _codes(self, labels: Any) -> NDArray[np.int64]:
-        code = {label: index for index, label in enumerate(self.classes_.tolist())}
-        return np.array([code.get(label, _UNKNOWN) for label in np.asarray(labels).tolist()], dtype=np.int64)
-
     def _standardized(self, X: NDArray[np.floating], kind: torch.dtype) -> Tensor:
         dtype = np.float64 if kind == torch.float64 else X.dtype
         standardized = np.subtract(X, self.mean_.astype(dtype), dtype=dtype)
@@ -308,6 +203,8 @@ class RegimenConfig(ProbeConfig):
     seeds : list of int
         Each draws first weights and an order of sentences.
     """
+
+    lists: ClassVar[frozenset[str]] = frozenset({"seeds"})
 
     seeds: tuple[Seed, ...] = Field(default=(0,), min_length=1)
 
@@ -327,6 +224,6 @@ class RegimenConfig(ProbeConfig):
         """The seeds."""
         return self.seeds
 
-    def answer(self, estimator: RegimenProbe, X: NDArray[Any], split: Split) -> Answers:
+    def answer(self, estimator: Any, X: Any, split: Split) -> Answers:
         """Answer the most probable label, and the surprisal of the gold labels."""
         return answers_with_bits(estimator, X, split)

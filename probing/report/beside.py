@@ -16,8 +16,8 @@ from probing.report.inputs import Inputs
 from probing.report.measures import KBIT, written
 from probing.report.published import COMPARISONS, UNITS, Comparison, Published, published
 from probing.report.series import BASELINES, whole
-from probing.report.tables import NOTHING
-from probing.results import UNTRAINED, measured, ordered_views, select
+from probing.report.tables import NOTHING, percent
+from probing.results import SCORES, UNTRAINED, measured, ordered_views, scores, select
 
 _SCALES = {"%": 0.01, "points": 0.01, "kbit": float(KBIT), "×": 1.0}
 _NAMES = {"accuracy": "accuracy", "f1": "F1", "codelength_bits": "codelength"}
@@ -37,6 +37,9 @@ def beside_blocks(inputs: Inputs) -> Iterator[Block]:
     comparison = COMPARISONS[key]
     yield Paragraph(f"{comparison.title}. {comparison.comparable}")
     if not records:
+        return
+    if comparison.probe:
+        yield _settings_table(inputs, key, records, comparison)
         return
     metrics = dict.fromkeys(record.metric for record in records)
     ours = {metric: _ours(inputs.rows, metric, records, comparison) for metric in metrics}
@@ -61,6 +64,39 @@ def beside_blocks(inputs: Inputs) -> Iterator[Block]:
     header = ("measure", "network or system", "view", "source", "note", "value")
     caption = f"Ours beside {comparison.title}"
     yield Table(header, tuple(lines), caption, text_columns=5, name=f"beside-{key}")
+
+
+def _settings_table(inputs: Inputs, key: str, records: Sequence[Published], comparison: Comparison) -> Table:
+    """Return our conditions and their settings, a line each, with a column for each task of ours and of theirs."""
+    confidence = inputs.settings.bootstrap.confidence
+    rows = whole(select(scores(inputs.rows), probe=comparison.probe, split=comparison.split, subset="all"))
+    ours = {
+        f"ours: {task} on {corpus}, {encoder} ({SCORES[own['metric'].iloc[0]]}, %)": own
+        for (task, corpus, encoder), own in rows.groupby(["task", "corpus", "encoder"], sort=False)
+    }
+    theirs = {record.task: f"{record.task} ({SCORES[record.metric]}, %)" for record in records}
+    values = {(record.system, record.task): f"{record.value:.1f}" for record in records}
+    conditions = ordered_views(rows["view"])
+    pairs: list[tuple[str, str]] = []
+    for system, view in {record.system: record.view for record in records}.items():
+        pairs += [(system, one) for one in conditions if _is_setting(one, view)] or [(system, "")]
+    pairs += [("", one) for one in conditions if one not in {condition for _, condition in pairs}]
+    lines: list[tuple[Text, ...]] = []
+    for system, one in pairs:
+        our_cells = [written(select(own, view=one), percent, confidence) for own in ours.values()]
+        their_cells = [values.get((system, task), NOTHING) for task in theirs]
+        lines.append((system or NOTHING, one or NOTHING, *our_cells, *their_cells))
+    header = ("setting of the paper", "condition of ours", *ours, *theirs.values())
+    caption = f"Ours beside {comparison.title} ({records[0].source})"
+    return Table(header, tuple(lines), caption, text_columns=2, name=f"beside-{key}")
+
+
+def _is_setting(condition: str, view: str) -> bool:
+    """Tell whether a condition of ours is a setting of theirs: a place for all layers, or layers at whatever place."""
+    place, *rest = condition.removesuffix(" lambda=0.001").split()  # the paper's penalty, named or left out
+    if view in ("none", "input", "output", "both"):
+        return place == view and not rest
+    return place != "none" and rest == ([] if view == "lambda=0.001" else [view])
 
 
 def _heading(metric: str, task: str) -> str:

@@ -1,7 +1,7 @@
 """What the numbers of a report were made from: data, networks, software, and what to be wary of."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import pandas as pd
 
@@ -12,6 +12,7 @@ from probing.report.tables import percent
 from probing.results import select
 
 _SHOWN_LABELS = 60
+_SHOWN_LAYERS = 4
 
 
 def data_blocks(environment: Environment) -> Iterator[Block]:
@@ -51,13 +52,19 @@ def data_blocks(environment: Environment) -> Iterator[Block]:
 
 
 def networks_table(environment: Environment) -> Table:
-    """Return what identifies each network."""
+    """Return what each network is, what it can see of a sentence where its description tells, and its layers."""
     lines: list[tuple[Text, ...]] = [
-        (label, facts.description, ", ".join(facts.layers), f"{facts.dim:,}", _hash(facts.fingerprint))
-        for label, facts in environment.encoders.items()
+        (label, one.description, _listed(one.layers), f"{one.n_layers}", f"{one.dim:,}", _hash(one.fingerprint))
+        for label, one in environment.encoders.items()
     ]
-    header = ("network", "what it is", "layers, from 0", "width", "fingerprint")
+    header = ("network", "what it is", "its layers, from 0", "layers", "width", "fingerprint")
     return Table(header, tuple(lines), "The networks", text_columns=3)
+
+
+def _listed(layers: Sequence[str]) -> str:
+    """Name the layers; of many, the first two and the last."""
+    shown = layers if len(layers) <= _SHOWN_LAYERS else [*layers[:2], "…", layers[-1]]
+    return ", ".join(shown)
 
 
 def _hash(digest: str) -> Text:

@@ -11,6 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from probing.report.canvas import COLOURS, GREY, MARKERS, draw_spread, frame, house_style
+from probing.report.depth import LayerAxis, layer_axis
 from probing.report.series import (
     BASELINES,
     SUBSETS,
@@ -21,13 +22,13 @@ from probing.report.series import (
     subset_panels,
     task_name,
     vertical_limits,
-    view_positions,
 )
 from probing.statistics import CONFIDENCE
 
 _BASELINE_LINES: dict[str, Any] = dict(zip(BASELINES, (":", (0, (6, 2)), (0, (6, 2)), ":"), strict=True))
 _MOST_SIDE_BY_SIDE, _MOST_NAMED = 5, 7  # views for which there is room in each of three panels, and for layers' names
 _MOST_COLUMNS = 3  # panels side by side; more go on in a row below
+_MOST_NUMBERS = 13  # of layers in a line below an axis of relative depth
 
 
 def accuracy_by_layer(
@@ -42,6 +43,8 @@ def accuracy_by_layer(
 ) -> Figure:
     """Draw the accuracy of every encoder's layers, in their order, and of the views that join all layers.
 
+    Layers stand at their number; where encoders have different numbers of layers, at their relative depth.
+
     Parameters
     ----------
     rows : DataFrame with the columns `probing.results.COLUMNS`
@@ -50,7 +53,8 @@ def accuracy_by_layer(
     confidence : float
         Of the rows' intervals; only written in the footnote.
     layer_names : mapping from encoder to the names of its layers, optional
-        Written under the layers' numbers where there is room and all encoders agree.
+        Written under the layers' numbers where there is room and all encoders agree; also says how many layers an
+        encoder has, where not all of them are drawn.
 
     Returns
     -------
@@ -76,15 +80,17 @@ def accuracy_by_subset(
     probe: str = "linear",
     split: str = "test",
     confidence: float = CONFIDENCE,
+    layer_names: Mapping[str, Sequence[str]] | None = None,
 ) -> Figure:
     """Draw a panel for all examples and for each subset of them that says most about context.
 
-    Parameters and errors are those of `accuracy_by_layer`. A subset without examples has no panel. The panels' vertical
-    axes differ, and the footnote says so: what is to be compared are the layers within a panel.
+    Parameters and errors are those of `accuracy_by_layer`; layers' names are not written. A subset without examples
+    has no panel. The panels' vertical axes differ, and the footnote says so: what is to be compared are the layers
+    within a panel.
     """
     panels = subset_panels(rows, task, corpus, probe, split, list(SUBSETS))
     title = f"From which layer does a {probe} probe best read {task_name(task)}, by kind of example?"
-    return _draw(title, f"{corpus}, {split}", panels, confidence, {})
+    return _draw(title, f"{corpus}, {split}", panels, confidence, layer_names or {}, named=False)
 
 
 def accuracy_by_task(
@@ -118,26 +124,33 @@ def accuracy_by_task(
 
 
 def _draw(
-    title: str, data: str, panels: Sequence[Panel], confidence: float, layer_names: Mapping[str, Sequence[str]]
+    title: str,
+    data: str,
+    panels: Sequence[Panel],
+    confidence: float,
+    layer_names: Mapping[str, Sequence[str]],
+    *,
+    named: bool = True,
 ) -> Figure:
     series = panels[0].series
-    positions = view_positions([one for panel in panels for one in panel.series])  # one task may have more views
-    names = shared_layer_names(series, layer_names)
+    axis = layer_axis([one for panel in panels for one in panel.series], layer_names)  # one task may have more views
+    names = shared_layer_names(series, layer_names) if named else ()
     several = len(panels) > 1
-    stacked = several and len(positions) > _MOST_SIDE_BY_SIDE
+    stacked = several and axis.views > _MOST_SIDE_BY_SIDE
     columns = 1 if stacked else min(len(panels), _MOST_COLUMNS)
     if columns < len(panels) and not stacked:
         names = ()  # no room for the layers' names
     with house_style():
         shape = (-(-len(panels) // columns), columns)
-        figure, grid = _frame(title, series, footnote(data, panels, confidence), shape)
+        note = f"{footnote(data, panels, confidence)} {axis.note}".rstrip()
+        figure, grid = _frame(title, series, axis, note, shape)
         for unused in grid[len(panels) :]:
             unused.remove()
         for index, (axes, panel) in enumerate(zip(grid, panels, strict=False)):
             axes.set_ylim(vertical_limits(panel.series, panel.levels))
-            _label_views(axes, positions, names)
-            _draw_series(axes, panel.series, positions)
-            _draw_baselines(axes, panel.levels, "\n" if several and not stacked else " ")
+            _label_views(axes, axis, names, headed=index + columns >= len(panels))
+            _draw_series(axes, panel.series, axis)
+            draw_baselines(axes, panel.levels, "\n" if several and not stacked else " ")
             if several:
                 axes.set_title(panel.title, loc="left")
             if index % columns == 0 or panel.measure != panels[index - 1].measure:
@@ -147,14 +160,25 @@ def _draw(
     return figure
 
 
-def _frame(title: str, series: Sequence[Series], note: str, shape: tuple[int, int]) -> tuple[Figure, list[Axes]]:
+def _frame(
+    title: str, series: Sequence[Series], axis: LayerAxis, note: str, shape: tuple[int, int]
+) -> tuple[Figure, list[Axes]]:
     width = {1: 6.6, 2: 7.6}.get(shape[1], 7.6 if shape[0] == 1 else 9.6)
-    fitting = max(1, int(width * 13 / (max(len(one.encoder) for one in series) + 7)))
+    fitting = max(1, int(width * 13 / (max(len(axis.named(one.encoder)) for one in series) + 7)))
     # Two columns put trained networks on the left and the same networks untrained beside them.
     columns = min(fitting, len(series) if all(one.trained for one in series) else 2)
-    handles = [Line2D([], [], linestyle="-" if one.trained else "--", **look(one)) for one in series]
-    middle = 3.2 if shape[0] == 1 else (1.9 if shape[1] == 1 else 2.5) * shape[0]
-    return frame(title, handles, note, shape, columns=columns, width=width, middle=middle)
+    stacked = 2.4 if axis.relative and shape[0] < 3 else 1.9
+    middle = 3.2 if shape[0] == 1 else (stacked if shape[1] == 1 else 2.5) * shape[0]
+    return frame(title, legend(series, axis), note, shape, columns=columns, width=width, middle=middle)
+
+
+def legend(series: Sequence[Series], axis: LayerAxis) -> list[Line2D]:
+    """Return what a legend shows of networks; with their number of layers where they differ in it."""
+    drawn = [look(one) | {"label": axis.named(one.encoder)} for one in series]
+    return [
+        Line2D([], [], linestyle="-" if one.trained else "--", **as_is)
+        for one, as_is in zip(series, drawn, strict=True)
+    ]
 
 
 def look(one: Series) -> dict[str, Any]:
@@ -169,26 +193,35 @@ def look(one: Series) -> dict[str, Any]:
     }
 
 
-def _label_views(axes: Axes, positions: Mapping[str, float], names: Sequence[str]) -> None:
-    layers = [int(view) for view in positions if view.isdecimal()]
-    named = names if len(positions) <= _MOST_NAMED and max(layers, default=0) < len(names) else ()
-    labels = [
-        f"{view}\n{textwrap.fill(named[int(view)], 10)}" if named and view.isdecimal() else view for view in positions
-    ]
-    axes.set_xticks(list(positions.values()), labels)
-    left, right = min(positions.values()), max(positions.values())
+def _label_views(axes: Axes, axis: LayerAxis, names: Sequence[str], *, headed: bool) -> None:
+    ticks = axis.ticks(_MOST_NUMBERS)
+    if not axis.relative and axis.views <= _MOST_NAMED and max(axis.layers, default=0) < len(names):
+        ticks = {place: f"{text}\n{textwrap.fill(names[int(place)], 10)}" for place, text in ticks.items()}
+    ticks |= {place: view for view, place in axis.others.items()}
+    axes.set_xticks(list(ticks), list(ticks.values()))
+    left, right = min(ticks), max(ticks)
     margin = 0.05 * (right - left)
-    left, right = left - max(0.4, margin), right + max(0.75, margin)
+    left, right = left - max(0.4 * axis.unit, margin), right + max(0.75 * axis.unit, margin)
     axes.set_xlim(left, right)
-    if layers and len(layers) < len(positions):
-        first_other = list(positions.values())[len(layers)]
-        axes.axvline((layers[-1] + first_other) / 2, color="#BBBBBB", linewidth=0.8)
-    axes.set_xlabel("layer", x=(float(np.mean(layers)) - left) / (right - left) if layers else 0.5)
+    layers = axis.layers
+    if layers and axis.others:
+        axes.axvline((layers[-1] + min(axis.others.values())) / 2, color="#BBBBBB", linewidth=0.8)
+    middle = (float(np.mean(layers)) - left) / (right - left) if layers else 0.5
+    axes.set_xlabel("layer, at its relative depth" if axis.relative else "layer", x=middle)
+    if axis.relative and headed:
+        _head_numbers(axes, axis)
 
 
-def _draw_series(axes: Axes, series: Sequence[Series], positions: Mapping[str, float]) -> None:
+def _head_numbers(axes: Axes, axis: LayerAxis) -> None:
+    """Say, left of the lines of numbers below an axis of relative depth, of how many layers each line is."""
+    said = "\n".join(f"{depth} layers:" for depth in axis.drawn)
+    place: dict[str, Any] = {"xycoords": "axes fraction", "textcoords": "offset points", "ha": "right", "va": "top"}
+    axes.annotate(said, (0, 0), (-4, -7), fontsize="medium", **place)
+
+
+def _draw_series(axes: Axes, series: Sequence[Series], axis: LayerAxis) -> None:
     left, right = axes.get_xlim()
-    dodge = min(0.014 * (right - left), 0.7 / len(series))  # so far apart that the encoders' bars can be told apart
+    dodge = min(0.014 * (right - left), 0.7 * axis.unit / len(series))  # so that the encoders' bars can be told apart
     for index, one in enumerate(series):
         shift = (index - (len(series) - 1) / 2) * dodge
         drawn_as = look(one)
@@ -196,7 +229,7 @@ def _draw_series(axes: Axes, series: Sequence[Series], positions: Mapping[str, f
             views = [view for view in one.cells if view.isdecimal() == layers]
             if not views:
                 continue
-            x = np.array([positions[view] + shift for view in views])
+            x = np.array([axis.at(one.encoder, view) + shift for view in views])
             cells = [one.cells[view] for view in views]
             value, low, high = 100 * np.array([(cell.value, cell.low, cell.high) for cell in cells]).T
             ranged = np.array([cell.seeds > 1 for cell in cells])
@@ -205,7 +238,7 @@ def _draw_series(axes: Axes, series: Sequence[Series], positions: Mapping[str, f
             axes.plot(x, value, linestyle=line, **drawn_as)
 
 
-def _draw_baselines(axes: Axes, levels: Mapping[str, float], between_words: str) -> None:
+def draw_baselines(axes: Axes, levels: Mapping[str, float], between_words: str) -> None:
     """Draw the baselines within the axis and name all of them in the right margin, where no data are."""
     bottom, top = axes.get_ylim()
     style: dict[str, Any] = {"transform": axes.get_yaxis_transform(), "fontsize": 7, "color": GREY}

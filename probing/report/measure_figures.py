@@ -1,6 +1,6 @@
 """Figures beside accuracy by layer: what other measures say, how layers are mixed, how much data a probe needs."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,9 +11,10 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from probing.report.canvas import COLOURS, GREY, MARKERS, draw_spread, frame, house_style
-from probing.report.figures import look
+from probing.report.depth import LayerAxis, layer_axis
+from probing.report.figures import legend, look
 from probing.report.measures import KBIT, MEASURES, MIX_LAYERS, Measure, mix_layers, of_measure
-from probing.report.series import Series, task_name, whole
+from probing.report.series import WITHOUT, Series, downstream_probes, is_condition, task_name, whole
 from probing.results import UNTRAINED, Measured, measured, ordered_views, scores, select, trained_label
 
 _DRAWN = {  # a measure's name and unit, and what its values are divided by
@@ -24,6 +25,7 @@ _DRAWN = {  # a measure's name and unit, and what its values are divided by
     "conditional_information_bits": ("conditional info. (bits)", 1.0),
 }
 _MOST_VIEWS = 8
+_MOST_NUMBERS = 7  # of layers in a line below a narrow axis of relative depth
 _WIDTH = 7.6
 
 
@@ -34,10 +36,10 @@ class Drawing(NamedTuple):
     told: str
 
 
-def measures_by_layer(rows: pd.DataFrame) -> Drawing | None:
+def measures_by_layer(rows: pd.DataFrame, layer_names: Mapping[str, Sequence[str]] | None = None) -> Drawing | None:
     """Draw a row of panels for each task: each measure by layer, the best layer of each trained network in its title.
 
-    None where no task has another measure than accuracy.
+    Layers stand as in `accuracy_by_layer`. None where no task has another measure than accuracy.
     """
     rows = whole(rows)
     panels = []
@@ -51,12 +53,14 @@ def measures_by_layer(rows: pd.DataFrame) -> Drawing | None:
         return None
     columns = max(len(found) for *_, found in panels)
     series = max((one for *_, found in panels for one in found.values()), key=len)
-    handles = [Line2D([], [], linestyle="-" if one.trained else "--", **look(one)) for one in series]
+    axis = layer_axis([one for *_, found in panels for several in found.values() for one in several], layer_names)
+    handles = legend(series, axis)
     note = (
         "Higher is better in every panel; vertical axes differ and do not start at 0. Bars: intervals from resampling "
         "sentences; bands: lowest to highest of several seeds or draws. Accuracy, F1, selectivity and conditional "
-        "information: test. Compression: the labels of train without a model over those with it (online code)."
-    )
+        "information: test. Compression: the labels of train without a model over those with it (online code). "
+        f"{axis.note}"
+    ).rstrip()
     words = []
     with house_style():
         shape = (len(panels), columns)
@@ -72,12 +76,11 @@ def measures_by_layer(rows: pd.DataFrame) -> Drawing | None:
                     continue
                 metric = list(found)[column]
                 heading, unit = _DRAWN[metric]
-                best = _draw_layers(axes, found[metric], unit)
+                best = _draw_layers(axes, found[metric], unit, axis)
                 if metric == "compression":
                     best = {name: (view, _kbit(here, name, view)) for name, (view, _) in best.items()}
-                titled = ", ".join(f"{view}{length}" for view, length in best.values())
-                axes.set_title(f"{heading}\nbest: layer {titled}" if best else heading, loc="left", fontsize=8)
-                axes.set_xlabel("layer")
+                axes.set_title(f"{heading}\n{_best(best)}" if best else heading, loc="left", fontsize=8)
+                axes.set_xlabel(f"layer (of {'; of '.join(map(str, axis.drawn))})" if axis.relative else "layer")
                 if not column:
                     axes.set_ylabel(f"{_capital(task_name(task))}\n{corpus}")
                 words.append(_words(f"{task}, {' '.join(heading.split())}", found[metric], unit))
@@ -90,6 +93,14 @@ def _capital(text: str) -> str:
 
 def _drawn(measure: Measure) -> bool:
     return measure.metric in _DRAWN and (measure.metric != "accuracy" or measure.probe == "linear")
+
+
+def _best(best: Mapping[str, tuple[str, str]]) -> str:
+    """Name the best layer of each network; of several, a line each, as the same number need not be the same layer."""
+    if len(best) == 1:
+        ((view, length),) = best.values()
+        return f"best: layer {view}{length}"
+    return "\n".join(f"best of {name}: {view}{length}" for name, (view, length) in best.items())
 
 
 def _layer_series(rows: pd.DataFrame, measure: Measure) -> list[Series]:
@@ -105,11 +116,11 @@ def _layer_series(rows: pd.DataFrame, measure: Measure) -> list[Series]:
     return found
 
 
-def _draw_layers(axes: Axes, series: Sequence[Series], unit: float) -> dict[str, tuple[str, str]]:
+def _draw_layers(axes: Axes, series: Sequence[Series], unit: float, axis: LayerAxis) -> dict[str, tuple[str, str]]:
     """Draw one measure by layer; return the best layer of each trained network."""
     best = {}
     for one in series:
-        x = np.array([float(view) for view in one.cells])
+        x = np.array([axis.at(one.encoder, view) for view in one.cells])
         cells = list(one.cells.values())
         value, low, high = np.array([(cell.value, cell.low, cell.high) for cell in cells]).T / unit
         ranged = np.array([cell.seeds > 1 for cell in cells])
@@ -118,6 +129,11 @@ def _draw_layers(axes: Axes, series: Sequence[Series], unit: float) -> dict[str,
         axes.plot(x, value, linestyle="-" if one.trained else "--", **drawn_as)
         if one.trained:
             best[one.encoder] = (list(one.cells)[int(np.argmax(value))], "")
+    if axis.relative:
+        ticks = axis.ticks(_MOST_NUMBERS)
+        axes.set_xticks(list(ticks), list(ticks.values()))
+        axes.set_xlim(-0.4 * axis.unit, 1 + 0.4 * axis.unit)
+        return best
     views = sorted({int(view) for one in series for view in one.cells})
     axes.set_xticks(views[:: 1 + len(views) // 7])
     axes.set_xlim(min(views) - 0.4, max(views) + 0.4)
@@ -138,13 +154,22 @@ def _words(heading: str, series: Sequence[Series], unit: float, digits: int = 2)
 
 
 def mix_weights(rows: pd.DataFrame) -> Drawing | None:
-    """Draw, for each task, the weight of each layer in each network's mix; None where no mix was trained."""
+    """Draw, for each task, the weight of each layer in each network's mix; None where no mix was trained.
+
+    Networks with different numbers of layers have panels of their own: an equal share is another for each.
+    """
     rows = select(whole(rows), probe="mix", split="train", view="mix")
     tasks = list(dict.fromkeys(zip(rows["task"], rows["corpus"], strict=True)))
     encoders = sorted(dict.fromkeys(rows["encoder"]), key=lambda name: name.endswith(UNTRAINED))
     if not tasks:
         return None
     families = list(dict.fromkeys(trained_label(encoder) for encoder in encoders))
+    depths = {encoder: 1 + max(mix_layers(select(rows, encoder=encoder))) for encoder in encoders}
+    panels = [
+        (task, corpus, depth)
+        for task, corpus in tasks
+        for depth in sorted({depths[encoder] for encoder in select(rows, task=task, corpus=corpus)["encoder"]})
+    ]
     styles: dict[str, dict[str, Any]] = {}
     for encoder in encoders:
         colour = COLOURS[families.index(trained_label(encoder)) % len(COLOURS)]
@@ -160,18 +185,20 @@ def mix_weights(rows: pd.DataFrame) -> Drawing | None:
     )
     words = []
     with house_style():
-        columns = min(len(tasks), 3)
-        shape = (-(-len(tasks) // columns), columns)
+        columns = min(len(panels), 3)
+        shape = (-(-len(panels) // columns), columns)
         figure, grid = frame(
             "Which layers does a learned mix use?", handles, note, shape,
             columns=2, width=_WIDTH if columns > 1 else 6.6, middle=2.6 * shape[0], sharex=False,
         )  # fmt: skip
-        for axes in grid[len(tasks) :]:
+        for axes in grid[len(panels) :]:
             axes.set_axis_off()
-        for axes, (task, corpus) in zip(grid, tasks, strict=False):
+        for axes, (task, corpus, depth) in zip(grid, panels, strict=False):
             here = select(rows, task=task, corpus=corpus)
-            words += _draw_weights(axes, here, task, styles)
-            axes.set_title(f"{_capital(task_name(task))}\n{corpus}", loc="left")
+            own = {encoder: style for encoder, style in styles.items() if depths[encoder] == depth}
+            words += _draw_weights(axes, here[here["encoder"].isin(list(own))], task, own)
+            of = f", {depth} layers" if len(set(depths.values())) > 1 else ""
+            axes.set_title(f"{_capital(task_name(task))}\n{corpus}{of}", loc="left")
             axes.set_xlabel("layer")
         grid[0].set_ylabel("weight")
     return Drawing(figure, " ".join(words))
@@ -220,15 +247,25 @@ def sample_efficiency(rows: pd.DataFrame) -> Drawing | None:
     cells = [key for key in parts.index if parts[key] > 1]
     if not cells:
         return None
-    encoders = sorted(dict.fromkeys(rows["encoder"]), key=lambda name: name.endswith(UNTRAINED))
     rows = rows[[key in set(cells) for key in zip(rows["task"], rows["corpus"], rows["probe"], strict=True)]]
+    # A view that was fitted on all of train alone would be a point over the others' ends.
+    rows = rows[rows["view"].map(rows.groupby("view")["train_percent"].nunique()) > 1]
+    cells = [key for key in cells if not select(rows, **dict(zip(("task", "corpus", "probe"), key, strict=True))).empty]
+    if not cells:
+        return None
+    encoders = sorted(dict.fromkeys(rows["encoder"]), key=lambda name: name.endswith(UNTRAINED))
     views = ordered_views(rows["view"])
     if len(views) > _MOST_VIEWS:
-        layers = [view for view in views if view.isdecimal()]
-        views = [layers[0], layers[len(layers) // 2], layers[-1], *(v for v in views if not v.isdecimal())]
+        few = {encoder: _few(select(rows, encoder=encoder)["view"]) for encoder in encoders}  # depths may differ
+        rows = rows[[view in few[name] for name, view in zip(rows["encoder"], rows["view"], strict=True)]]
+        views = ordered_views(rows["view"])
     styles = {view: _view_style(index, view) for index, view in enumerate(views)}
     handles = [Line2D([], [], **style) for style in styles.values()]
-    note = "Mean of several draws of training sentences; bands: lowest to highest. Vertical axes do not start at 0."
+    downstream = any(probe in downstream_probes(rows) for _, _, probe in cells)
+    note = (
+        f"Mean of several {'seeds' if downstream else 'draws of training sentences'}; bands: lowest to highest. "
+        "Vertical axes do not start at 0."
+    )
     words = []
     with house_style():
         shape = (len(cells), len(encoders))
@@ -250,10 +287,18 @@ def sample_efficiency(rows: pd.DataFrame) -> Drawing | None:
     return Drawing(figure, " ".join(words))
 
 
+def _few(views: Iterable[str]) -> list[str]:
+    """Return the first layer, the one in the middle and the top one, and the views that are no layer."""
+    ordered = ordered_views(views)
+    layers = [view for view in ordered if view.isdecimal()]
+    kept = {layers[index] for index in (0, len(layers) // 2, -1)} if layers else set()
+    return [view for view in ordered if view in kept or not view.isdecimal()]
+
+
 def _view_style(index: int, view: str) -> dict[str, Any]:
     colour = COLOURS[index % len(COLOURS)]
     label = f"layer {view}" if view.isdecimal() else view
-    line = "-" if view.isdecimal() else "--"
+    line = "-" if view.isdecimal() or (is_condition(view) and view != WITHOUT) else "--"
     return {"color": colour, "marker": MARKERS[index % len(MARKERS)], "linestyle": line, "label": label}
 
 

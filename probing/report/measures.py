@@ -6,7 +6,7 @@ from typing import NamedTuple
 import pandas as pd
 
 from probing.report.document import Table, Text
-from probing.report.series import whole
+from probing.report.series import downstream_probes, whole
 from probing.report.tables import NOTHING, ends, percent, student
 from probing.results import Measured, measured, ordered_views, scores, select
 from probing.statistics import CONFIDENCE
@@ -72,6 +72,7 @@ def written(rows: pd.DataFrame, write: Callable[[float], str], confidence: float
 def measures_table(rows: pd.DataFrame, task: str, corpus: str, confidence: float = CONFIDENCE) -> Table | None:
     """Return what every measure says of every view of every network; None where there is but accuracy."""
     rows = whole(select(rows, task=task, corpus=corpus, subset="all"))
+    rows = rows[~rows["probe"].isin(downstream_probes(rows))]
     if not (_OWN & set(rows["probe"]) or _OWN_METRICS & set(rows["metric"])):
         return None
     columns = [measure for measure in MEASURES if not of_measure(rows, measure).empty]

@@ -106,6 +106,13 @@ _PROBES = {
     "mean of the layers, weights and probe trained together, stopped early on dev. *Centre of gravity*: the mean layer "
     "under the weights. *Expected layer*: the mean layer under the gains of the mixes of layers 0 to k; it is not "
     "defined (–) where these sum to about nothing.",
+    "bilstm": "**Downstream model** (bilstm; Peters et al. 2018, sections 3.3 and 5.2): a BiLSTM over the sentence, "
+    "trained for the task from each seed and stopped early on dev. Its views are conditions: *none* is the model "
+    "alone; *input*, *output* and *both* say where the frozen network's layers join what it reads or gives, as a "
+    "learned mix of all layers; *top* or a number takes one layer alone; *lambda* is the penalty that draws the mix "
+    "towards the plain average. *SD* is the standard deviation over seeds, *seeds* Student's interval of their mean, "
+    "*sentences* the mean over seeds of each one's interval from resampling. *Less none* is a difference of means and "
+    "no test.",
     "mlp": "**MLP probe**: a network with a hidden layer, trained from several seeds and stopped early on dev; values "
     "are the mean of the seeds.",
 }

@@ -65,7 +65,8 @@ def _remove_what_is_shown_no_more(folder: Path, document: Document) -> None:
 def described(inputs: Inputs, name: str) -> Document:
     """Return what the report says; its title is the experiment's name, or `name` where the rows have none.
 
-    Verdicts come first, then pictures and tables, then how each number was made.
+    Verdicts come first, then what each network is (one may see only the words to the left), then pictures and tables,
+    then how each number was made.
     """
     title = next((experiment for experiment in inputs.rows["experiment"] if experiment), name)
     sections: list[Section] = []
@@ -75,12 +76,12 @@ def described(inputs: Inputs, name: str) -> Document:
             sections.append(Section(heading, blocks))
 
     add("Claims", *(claims_blocks(inputs) if inputs.claims else ()))
+    add("Networks", *([networks_table(inputs.environment)] if inputs.environment.encoders else []))
     add("Pictures", *side_by_side(inputs), *more_pictures(inputs))
     add("Beside the published numbers", *(beside_blocks(inputs) if inputs.settings.published else ()))
     for task, corpus in tasks_of(inputs.rows):
         sections += task_sections(inputs, task, corpus)
     add("Data", *data_blocks(inputs.environment))
-    add("Networks", *([networks_table(inputs.environment)] if inputs.environment.encoders else []))
     found = tuple(warnings(inputs))
     add("Warnings", Bullets(found) if found else Paragraph("None."))
     add("How each number was made", Bullets(tuple(methods(inputs))))

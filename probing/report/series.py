@@ -27,6 +27,8 @@ SUBSETS = {
     "other-sense": "other sense right",
 }
 """Subsets that have panels and columns, in their order, and what readers see them called."""
+WITHOUT = "none"
+"""The condition in which a downstream model has no layers: what the others are measured against."""
 _MEANINGS = {
     "type-majority": "the word form's most frequent label in train",
     "first-sense": "the inventory's first sense of the lemma",
@@ -112,6 +114,16 @@ def vector_probes(rows: pd.DataFrame) -> list[str]:
     return list(dict.fromkeys(rows["probe"][rows["encoder"] != ""]))
 
 
+def is_condition(view: str) -> bool:
+    """Tell whether a view says where a downstream model takes the layers in ("none", "input", "both lambda=1")."""
+    return view not in ("", "mean", "concat", "mix") and not view.isdecimal() and not view.startswith("mix-")
+
+
+def downstream_probes(rows: pd.DataFrame) -> list[str]:
+    """Return the probes whose views are conditions: models of a task's own, beside which no single layer stands."""
+    return list(dict.fromkeys(rows["probe"][[is_condition(view) for view in rows["view"]]]))
+
+
 def known_for(rows: pd.DataFrame, probes: Sequence[str]) -> str:
     """Return that one of `probes` which the task of the rows is known to be read by, else the first.
 
@@ -194,16 +206,6 @@ def baseline_levels(rows: pd.DataFrame, subset: str) -> dict[str, float]:
     return {probe: cell.value * 100 for probe, cell in cells.items() if cell}
 
 
-def view_positions(series: Sequence[Series]) -> dict[str, float]:
-    """Place each view on the horizontal axis: layers at their number, the other views after a gap."""
-    views = ordered_views(view for one in series for view in one.cells)
-    layers = [view for view in views if view.isdecimal()]
-    others = [view for view in views if not view.isdecimal()]
-    last = int(layers[-1]) if layers else 0
-    step = max(1.4, last / 6)  # their names need more room than a layer's number
-    return {view: float(view) for view in layers} | {view: last + step * (i + 1) for i, view in enumerate(others)}
-
-
 def vertical_limits(series: Sequence[Series], levels: Mapping[str, float]) -> tuple[float, float]:
     """Return the ends of the vertical axis, in percent.
 
@@ -233,7 +235,7 @@ def footnote(data: str, panels: Sequence[Panel], confidence: float) -> str:
     parts = [f"{data}. The panels' vertical axes differ." if several else f"{data}, n = {series[0].n:,} examples."]
     if any(bottom > 0 for bottom, _ in limits):
         parts.append("Vertical axes do not start at 0." if several else "The vertical axis does not start at 0.")
-    others = [view for view in view_positions(series) if not view.isdecimal()]
+    others = [view for view in ordered_views(view for one in series for view in one.cells) if not view.isdecimal()]
     if others:
         parts.append(f"{', '.join(others).capitalize()}: of all layers.")
     if "mix" in others:

@@ -2,11 +2,13 @@
 
 import re
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pandas as pd
 
 from probing.report.document import Block, Paragraph, Picture, Section
+from probing.report.downstream import downstream_blocks, placement
 from probing.report.figures import accuracy_by_layer, accuracy_by_subset, accuracy_by_task
 from probing.report.inputs import Inputs
 from probing.report.measure_figures import measures_by_layer, mix_weights, sample_efficiency
@@ -15,6 +17,7 @@ from probing.report.reading import baselines, what_was_read
 from probing.report.series import (
     SUBSETS,
     accuracy_series,
+    downstream_probes,
     known_for,
     probed_by,
     subset_panels,
@@ -39,7 +42,8 @@ def side_by_side(inputs: Inputs) -> Iterator[Block]:
     for task, corpus in tasks_of(inputs.rows):
         rows = whole(select(inputs.rows, task=task, corpus=corpus))
         tested = scores(select(rows, split="test"))
-        probes = [probe for probe in _own_probes(rows) if accuracy_series(select(tested, probe=probe), "all")]
+        layered = [probe for probe in _own_probes(rows) if probe not in downstream_probes(rows)]
+        probes = [probe for probe in layered if accuracy_series(select(tested, probe=probe), "all")]
         if probes:
             panels.append((task, corpus, known_for(rows, probes)))
     if len(panels) > 1:
@@ -50,10 +54,15 @@ def side_by_side(inputs: Inputs) -> Iterator[Block]:
 
 
 def more_pictures(inputs: Inputs) -> Iterator[Block]:
-    """Draw the other measures, the mixes' weights and the scores over the share of train, where there are any."""
+    """Draw other measures, mixes' weights, downstream models and scores over shares of train, where there are any."""
     for stem, draw, what in (
-        ("measures", measures_by_layer, "Several measures by layer"),
+        ("measures", partial(measures_by_layer, layer_names=inputs.layer_names), "Several measures by layer"),
         ("mix-weights", mix_weights, "Weights of the layers in a learned mix"),
+        (
+            "placement",
+            partial(placement, confidence=inputs.settings.bootstrap.confidence),
+            "Scores of a downstream model",
+        ),
         ("sample-efficiency", sample_efficiency, "Test scores over the share of the training sentences"),
     ):
         if drawing := draw(inputs.rows):
@@ -81,9 +90,13 @@ def _accuracy_blocks(inputs: Inputs, task: str, corpus: str) -> Iterator[Block]:
     rows = whole(select(inputs.rows, task=task, corpus=corpus))
     confidence = inputs.settings.bootstrap.confidence
     layers = inputs.layer_names
+    downstream = downstream_probes(rows)
     for probe in _own_probes(rows):
         tested = scores(select(rows, probe=probe, split="test"))
         stem = re.sub(r"[^A-Za-z0-9.-]+", "-", f"{task}-{Path(corpus).name}-{probe}")
+        if probe in downstream:
+            yield from downstream_blocks(inputs, task, corpus, probe, stem)
+            continue
         if accuracy_series(tested, "all"):
             series = accuracy_series(scores(select(probed_by(rows, probe), split="test")), "all")
             yield Paragraph(what_was_read(task, probe, series, baselines(rows), layers))
@@ -91,7 +104,7 @@ def _accuracy_blocks(inputs: Inputs, task: str, corpus: str) -> Iterator[Block]:
             gist = told(subset_panels(rows, task, corpus, probe, "test", ["all"]))
             yield Picture(f"{stem}-layers", f"The {probe} probe on test, by layer. {gist}", figure)
             if tested[tested["n"] > 0]["subset"].isin(list(SUBSETS)[1:]).any():
-                figure = accuracy_by_subset(rows, task, corpus, probe=probe, confidence=confidence)
+                figure = accuracy_by_subset(rows, task, corpus, probe=probe, confidence=confidence, layer_names=layers)
                 gist = told(subset_panels(rows, task, corpus, probe, "test", list(SUBSETS)))
                 yield Picture(f"{stem}-subsets", f"The same for all examples and for subsets of them. {gist}", figure)
         yield accuracy_table(rows, task, corpus, probe=probe, confidence=confidence, name=stem)

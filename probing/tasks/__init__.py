@@ -4,6 +4,7 @@ from probing.tasks.base import Example, Split, Task, TaskError
 from probing.tasks.coarsewsd import CoarseWsdTask
 from probing.tasks.homographs import HomographsTask
 from probing.tasks.pos import PosTask
+from probing.tasks.subjectivity import SubjectivityTask
 from probing.tasks.supersense import SupersenseTask
 from probing.tasks.wsd import WsdTask
 
@@ -13,6 +14,7 @@ TASKS: dict[str, type[Task]] = {
     "coarsewsd": CoarseWsdTask,
     "supersense": SupersenseTask,
     "homographs": HomographsTask,
+    "subjectivity": SubjectivityTask,
 }
 
 __all__ = [
@@ -22,6 +24,7 @@ __all__ = [
     "HomographsTask",
     "PosTask",
     "Split",
+    "SubjectivityTask",
     "SupersenseTask",
     "Task",
     "TaskError",

@@ -66,6 +66,11 @@ class Split:
         return any(example.group is not None for example in self.examples)
 
     @property
+    def has_word_forms(self) -> bool:
+        """Whether examples are words, whose forms recur and can tell the label; whole sentences hardly ever do."""
+        return any(e.stop - e.start < len(self.sentences[e.sentence].tokens) for e in self.examples)
+
+    @property
     def forms(self) -> NDArray[np.object_]:
         """The surface form of each example, shape (n_examples,). Objects: one very long word widens no other."""
         return np.array([example.form for example in self.examples], dtype=np.object_)
@@ -94,6 +99,12 @@ class Split:
     def sentence_index(self) -> NDArray[np.int64]:
         """The sentence of each example, shape (n_examples,): what intervals resample."""
         return np.array([example.sentence for example in self.examples], dtype=np.int64)
+
+    def by_token(self) -> "Split":
+        """Return the same sentences with every token as an example, without a label."""
+        words = [sentence.tokens for sentence in self.sentences]
+        examples = [Example(s, t, t + 1, (), form) for s, own in enumerate(words) for t, form in enumerate(own)]
+        return Split(self.sentences, examples)
 
     def of_sentences(self, chosen: Sequence[int]) -> tuple["Split", NDArray[np.int64]]:
         """Return the part of the split in the `chosen` sentences (indices, rising), and the rows of its examples here.

@@ -60,7 +60,8 @@ def test_every_registered_corpus_has_a_reader_splits_a_licence_and_a_source(name
     assert corpus.name == name
     assert corpus.format in (*FORMATS, DICTIONARY)
     assert corpus.files
-    assert all(Path(file).parts[0] == name for file in corpus.files.values())
+    assert all(f"{file}/".startswith(f"{corpus.folder}/") for file in corpus.files.values())
+    assert Path(corpus.folder).name == name
     assert corpus.licence and corpus.description and corpus.size
     assert corpus.shipped or corpus.source.startswith(("https://", "http://"))
 
@@ -73,6 +74,7 @@ def test_treebanks_have_three_splits_and_other_corpora_those_that_they_were_publ
         "wsd-evaluation-framework": ("senseval2", "senseval3", "semeval2007", "semeval2013", "semeval2015"),
         "coarsewsd-20": ("train", "test"),
         "wordnet-3.0": ("index",),
+        "subjectivity": SPLITS,
         "homographs": SPLITS,
     }
 

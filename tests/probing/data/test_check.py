@@ -10,8 +10,9 @@ from bilm.checkpoint import load_model
 from bilm.official import save_official
 from probing import data_cli
 from probing.data.catalogue import CATALOGUE
-from probing.data.check import check, counts_are_right
+from probing.data.check import check, counts_are_right, presence
 from tests.command_line import run_here
+from tests.probing.corpora.test_subjectivity import pack, write
 from tests.probing.toy import save_network
 
 CORPORA_HERE = [name for name, entry in CATALOGUE.items() if not entry.unverifiable and entry.files]
@@ -67,6 +68,22 @@ def test_a_model_without_a_checksum_is_verified_by_its_shape(tmp_path: Path) -> 
     weights.write_bytes(weights.read_bytes()[:-1000])
     cut = check(CATALOGUE["elmo-small"], tmp_path)[1]
     assert cut.state == "differs" and cut.detail
+
+
+def test_nltks_zip_is_as_good_as_the_folder_and_a_damaged_one_is_named(tmp_path: Path) -> None:
+    folder = write(tmp_path / "nltk_data" / "corpora" / "subjectivity")
+    entry = CATALOGUE["subjectivity"]
+    packed = pack(folder)
+    sizes = {f"{file.stat().st_size} bytes" for file in folder.iterdir()}
+    shutil.rmtree(folder)
+    assert presence(entry, tmp_path) == "here"
+    found = run_here(data_cli.app, "fetch", "subjectivity", PROBING_DATA=str(tmp_path))
+    assert found.stdout.strip() == str(packed)
+    assert {finding.detail.partition(" instead of")[0] for finding in check(entry, tmp_path)} == sizes
+    packed.write_bytes(packed.read_bytes()[:-30])
+    assert presence(entry, tmp_path) == "incomplete"
+    assert {finding.state for finding in check(entry, tmp_path)} == {"differs"}
+    assert "damaged, or no zip" in check(entry, tmp_path)[0].detail
 
 
 def test_ls_shows_terms_and_whether_it_is_here(tmp_path: Path) -> None:

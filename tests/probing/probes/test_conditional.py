@@ -38,7 +38,7 @@ def halves(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Split, F
 
 def answers(halves: dict[str, tuple[Split, Features]], view: str) -> Answers:
     (train, features), (dev, dev_features) = halves["train"], halves["dev"]
-    X, X_dev = CONFIG.matrix(features, view), CONFIG.matrix(dev_features, view)
+    X, X_dev = CONFIG.matrix(features, view, train), CONFIG.matrix(dev_features, view, dev)
     (probe,) = CONFIG.fit([Problem(train, dev, None, {})], X, X_dev)
     assert set(CONFIG.facts(probe)) == {"l2_penalty", "iterations", "train_cross_entropy_bits"}
     return CONFIG.answer(probe, X_dev, dev)

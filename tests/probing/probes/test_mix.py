@@ -175,9 +175,9 @@ def test_its_views_are_the_mixes_of_the_layers_up_to_each(tmp_path: Any) -> None
     config = MixConfig()
     views = config.all_views(["0", "mean"], 3)
     assert list(views) == ["mix-0", "mix-1", "mix"]
-    assert [len(config.matrix(features, view)) for view in views] == [1, 2, 3]
-    assert np.array_equal(config.matrix(features, "mix-1"), X[:2])
-    assert isinstance(config.matrix(features, "mix"), np.memmap)
+    assert [len(config.matrix(features, view, Split([], []))) for view in views] == [1, 2, 3]
+    assert np.array_equal(config.matrix(features, "mix-1", Split([], [])), X[:2])
+    assert isinstance(config.matrix(features, "mix", Split([], [])), np.memmap)
     assert list(MixConfig(cumulative=False).all_views(["0"], 3)) == ["mix"]
     assert list(config.all_views(["0"], 1)) == ["mix"]
 

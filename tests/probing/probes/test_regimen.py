@@ -11,8 +11,9 @@ from torch import Tensor, nn
 
 from probing.probes.mix import MixConfig
 from probing.probes.mlp import MLPConfig
-from probing.probes.regimen import linear_layer, mean_and_scale, sentence_batches, train
+from probing.probes.regimen import mean_and_scale
 from probing.tasks import Example, Split
+from probing.training import linear_layer, sentence_batches, train
 
 
 class Recorder:

@@ -158,8 +158,22 @@ def test_the_report_has_the_question_the_config_the_networks_and_the_versions(re
     text = report(folder)
     assert text.startswith("# toy\n\nWhat does each layer of a toy know?\n\n")
     assert (folder / "config.yaml").read_text(encoding="utf-8") in text
-    assert "| net | trained weights of net | token encoder, LSTM 1, LSTM 2 | 8 | `fedcba987654` |" in text
+    assert "| net | trained weights of net | token encoder, LSTM 1, LSTM 2 | 3 | 8 | `fedcba987654` |" in text
     assert text.endswith("layer-probing 0.1.0, Python 3.11.2, torch 2.13.0, numpy 2.4.6; Linux x86_64.\n")
+
+
+def test_what_a_network_is_stands_before_the_first_picture_so_that_none_is_read_without_it(
+    report: Report, folder: Path, rows: pd.DataFrame
+) -> None:
+    environment = json.loads((folder / "environment.json").read_text(encoding="utf-8"))
+    names = ["embeddings", *(f"block {number}" for number in range(1, 13))]
+    told = {"n_layers": 13, "layers": names, "description": "gpt2, left to right: sees only the left context of a word"}
+    change(folder, encoders=environment["encoders"] | {"net": environment["encoders"]["net"] | told})
+    write_rows(pd.concat([rows, rows.assign(task="wsd")]), folder / "results.csv")
+    text = report(folder)
+    line = f"| net | {told['description']} | embeddings, block 1, …, block 12 | 13 | 8 |"
+    assert line in section(text, "Networks")
+    assert text.index("## Networks") < text.index("## Pictures") < text.index("](figures/")
 
 
 def test_a_config_that_holds_a_code_fence_does_not_end_the_block(report: Report, folder: Path) -> None:

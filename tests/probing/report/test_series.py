@@ -10,7 +10,6 @@ from probing.report.series import (
     footnote,
     shared_layer_names,
     vertical_limits,
-    view_positions,
 )
 from probing.results import UNTRAINED, Measured, select
 
@@ -56,11 +55,6 @@ def test_a_footnote_explains_nothing_that_is_not_in_the_figure() -> None:
     bare = [Series("net", 0, {"0": Measured(0.5, np.nan, np.nan, 10, 1)})]
     said = footnote("toy, test", [Panel("all", "%", bare, {})], 0.95)
     assert said == "toy, test, n = 10 examples. The vertical axis does not start at 0."
-
-
-def test_views_that_have_no_layer_number_stand_after_a_gap_that_grows_with_the_depth() -> None:
-    cells = dict.fromkeys(["0", "1", "12", "mean", "concat"], Measured(0.5, 0.4, 0.6, 10, 1))
-    assert view_positions([Series("net", 0, cells)]) == {"0": 0, "1": 1, "12": 12, "mean": 14, "concat": 16}
 
 
 def test_layer_names_are_shared_only_where_all_networks_agree() -> None:
