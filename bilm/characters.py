@@ -65,6 +65,14 @@ def batch_to_ids(sentences: Sequence[Sequence[str]], max_characters: int = 50) -
     Returns
     -------
     int64 tensor, shape (batch, time, max_characters), time being the longest sentence's number of words
+
+    Examples
+    --------
+    >>> ids = batch_to_ids([["A", "short", "one"], ["Hi"]])
+    >>> ids.shape
+    torch.Size([2, 3, 50])
+    >>> ids[1, 0, :5].tolist()  # begin of word, "H", "i", end of word, padding; 1 more than the byte
+    [259, 73, 106, 260, 261]
     """
     time = max((len(sentence) for sentence in sentences), default=0)
     ids = torch.zeros(len(sentences), time, max_characters, dtype=torch.long)

@@ -31,6 +31,15 @@ class ScalarMix(nn.Module):
         Zero at first: the mix starts as the plain average.
     gamma : parameter, shape ()
         One at first.
+
+    Examples
+    --------
+    >>> layers = torch.stack([torch.zeros(1, 4, 8), torch.ones(1, 4, 8)])  # (n_layers, batch, time, dim)
+    >>> mix = ScalarMix(n_layers=2)
+    >>> mix(layers, mask=torch.ones(1, 4, dtype=torch.bool))[0, 0, 0].item()
+    0.5
+    >>> mix.weights().tolist()
+    [0.5, 0.5]
     """
 
     def __init__(self, n_layers: int, layer_norm: LayerNorm | None = None) -> None:

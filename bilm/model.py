@@ -141,6 +141,16 @@ class BiLM(nn.Module):
         -------
         list of float32 arrays, shape (n_layers + 1, n_tokens, 2 * projection_dim)
             One for each sentence: layer 0 is the token encoder's.
+
+        Examples
+        --------
+        >>> from bilm import BiLM
+        >>> model = BiLM.from_pretrained("small-en")
+        >>> river, money = model.embed([["A", "river", "bank"], ["The", "bank", "closed"]])
+        >>> river.shape
+        (3, 3, 256)
+        >>> bool((river[0, 2] == money[0, 1]).all()), bool((river[1, 2] == money[1, 1]).all())  # "bank", "bank"
+        (True, False)
         """
         from bilm.embedder import Embedder  # it builds on this module
 

@@ -103,8 +103,21 @@ def run(
 
     Examples
     --------
-    >>> result = probing.run("experiments/quickstart.yaml")  # doctest: +SKIP
-    >>> result.claims[["claim", "verdict"]]  # doctest: +SKIP
+    `probing.run("experiments/quickstart.yaml")` runs a file. An experiment can also be written down as it is run:
+
+    >>> import probing
+    >>> question = {
+    ...     "name": "words-alone",
+    ...     "tasks": [{"task": "pos", "corpus": "homographs"}],
+    ...     "probes": ["majority", "type-majority"],
+    ...     "bootstrap": {"samples": 100},
+    ... }
+    >>> result = probing.run(question, out=folder)
+    >>> rows = result.rows[(result.rows["split"] == "test") & (result.rows["subset"] == "all")]
+    >>> rows[rows["metric"] == "accuracy"][["probe", "value"]].round(2).values.tolist()
+    [['majority', 0.24], ['type-majority', 0.9]]
+    >>> result.claims.empty
+    True
     """
     if not isinstance(out, str | os.PathLike):
         raise ExperimentError(f"out: expected a path, not {out!r}")
