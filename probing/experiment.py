@@ -6,7 +6,7 @@ A cell is one probe on one view of one encoder for one task. Cells that read the
 import json
 import logging
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -163,14 +163,29 @@ def _refuse_to_lose(folder: Path, config: ExperimentConfig) -> None:
             "give this one another name (-o name=...), or replace what is there by --fresh"
         )
     now = yaml.safe_load(dump_experiment(config))
+    growing = {"untrained", *(key for probe in config.probes for key in probe.lists)}
     for key in ("tasks", "encoders", "views", "probes", "train_percent", "draws", "bootstrap"):
         there, here = before.get(key), now[key]
-        lost = [part for part in there if part not in here] if isinstance(there, list) else [there]
+        lost = [part for part in there if not _found(part, here, growing)] if isinstance(there, list) else [there]
         if there != here and lost:
             raise ExperimentError(
                 f"{folder} has the results of another config: {key} has {_short(lost[0])} there, {_short(here)} here; "
                 "give this one another name (-o name=...), or replace what is there by --fresh"
             )
+
+
+def _found(part: Any, parts: Sequence[Any], growing: Collection[str]) -> bool:
+    """Tell whether `part` is among `parts`, where lists under the keys `growing` may have become longer."""
+
+    def same(key: str, before: Any, now: Any) -> bool:
+        if key in growing and isinstance(before, list) and isinstance(now, list):
+            return all(one in now for one in before)
+        return bool(before == now)
+
+    if not isinstance(part, dict):
+        return part in parts
+    same_keys = [other for other in parts if isinstance(other, dict) and other.keys() == part.keys()]
+    return any(all(same(key, part[key], other[key]) for key in part) for other in same_keys)
 
 
 def _short(value: Any) -> str:

@@ -1,5 +1,6 @@
 """Where a downstream model takes ELMo in, and which layers: the conditions of Peters et al. 2018, Tables 2 and 3."""
 
+import math
 import re
 from typing import NamedTuple
 
@@ -54,13 +55,19 @@ def parse_placement(text: str) -> Placement:
         raise ValueError(f"{text!r}: where there is no ELMo, there are no layers to choose")
     if layer and penalty:
         raise ValueError(f"{text!r}: one layer has no mix whose weights could be penalised")
-    try:
-        strength = float(penalty) if penalty else DEFAULT_PENALTY
-    except ValueError:
-        raise ValueError(f"{text!r}: lambda is a number, not {penalty!r}") from None
+    strength = DEFAULT_PENALTY if penalty is None else _number(penalty)
+    if not 0 <= strength < math.inf:
+        raise ValueError(f"{text!r}: lambda is a number of 0 or more, not {penalty!r}")
     return Placement(
         at_input=place in ("input", "both"),
         at_output=place in ("output", "both"),
         layer=None if layer is None else -1 if layer == "top" else int(layer),
         penalty=strength,
     )
+
+
+def _number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        return math.nan

@@ -61,12 +61,13 @@ class HuggingfaceEncoder:
         self._tokenizer = tokenizer
         self._name = name
         self._n_embeddings = model.get_input_embeddings().num_embeddings
-        padding = (config.pad_token_id, 0)
-        self._padding = next(token for token in padding if token is not None and 0 <= token < self._n_embeddings)
+        # Which sub-word fills a row is all the same, but for RoBERTa, which counts positions by it.
+        self._padding = config.pad_token_id if config.pad_token_id in range(self._n_embeddings) else 0
         config.use_cache = False  # what a decoder would keep for the next word; nothing is generated here
         self.window = _window(model, max_subwords)
-        if self.window <= len(tokenizer.prefix) + len(tokenizer.suffix):
-            raise UserError(f"{name}: it reads {self.window} sub-words at once, which its special tokens fill")
+        self._n_special = len(tokenizer.prefix) + len(tokenizer.suffix)
+        if self.window < self._n_special + 2:
+            raise UserError(f"{name}: it reads {self.window} sub-words at once, special tokens among them: too few")
         self.layer_names = ("embeddings", *(f"block {block + 1}" for block in range(config.num_hidden_layers)))
         self.dim = int(config.hidden_size)
         self.left_to_right = self._examine()
@@ -88,8 +89,7 @@ class HuggingfaceEncoder:
         """Run sentences in batches of like length and give back their order."""
         split = self._tokenizer.split(sentences)
         self._check_ids(max((subword for subwords in split for subword in subwords.ids), default=0))
-        n_special = len(self._tokenizer.prefix) + len(self._tokenizer.suffix)
-        width = self.window - n_special
+        width = self.window - self._n_special
         pieces = [
             (index, window)
             for index, subwords in enumerate(split)
@@ -98,7 +98,7 @@ class HuggingfaceEncoder:
         ]
         pieces.sort(key=lambda piece: piece[1].start - piece[1].stop)
         vectors = [np.empty((len(self.layer_names), len(subwords.ids), self.dim), np.float32) for subwords in split]
-        for batch in _batches(pieces, n_special, n_subwords):
+        for batch in _batches(pieces, self._n_special, n_subwords):
             rows = [split[index].ids[window.start : window.stop] for index, window in batch]
             for (index, window), hidden in zip(batch, self._run(rows), strict=True):
                 kept = slice(window.first - window.start, window.last - window.start)
@@ -129,12 +129,14 @@ class HuggingfaceEncoder:
         """See that the network gives one vector a sub-word and layer; tell whether it sees the left context alone."""
         one, other = self._tokenizer.two_subwords
         try:
-            before, after = (self._run([[one] * 5 + [last]])[0] for last in (one, other))
-        except Exception as error:
-            raise UserError(f"{self._name}: the network cannot be run ({str(error).splitlines()[0]})") from error
-        expected = (len(self.layer_names), 6, self.dim)
+            length = min(6, self.window - self._n_special)
+            before, after = (self._run([[one] * (length - 1) + [last]])[0] for last in (one, other))
+        except Exception as error:  # a network can raise almost anything
+            reason = next(iter(str(error).splitlines()), type(error).__name__)
+            raise UserError(f"{self._name}: the network cannot be run ({reason})") from error
+        expected = (len(self.layer_names), length, self.dim)
         if before.shape != expected:
-            raise UserError(f"{self._name}: six sub-words give hidden states {before.shape}, expected {expected}")
+            raise UserError(f"{self._name}: {length} sub-words give hidden states {before.shape}, expected {expected}")
         change = float(np.abs(before - after)[:, :-1].max())
         return change <= 1e-6 * float(np.abs(before).max())
 

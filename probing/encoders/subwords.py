@@ -65,7 +65,7 @@ class SubwordTokenizer:
     Raises
     ------
     UserError
-        If it is not a fast one, or does not tell which word a sub-word comes from.
+        If it is not a fast one, has no vocabulary, or does not tell which word a sub-word comes from.
     """
 
     def __init__(self, tokenizer: Any, name: str) -> None:
@@ -90,13 +90,16 @@ class SubwordTokenizer:
             None,
         )
         self.n_dropped = 0
+        # Two sub-words that are not special, from the middle of the vocabulary: its ends may be unused.
+        plain = sorted(set(self._backend.get_vocab().values()).difference(tokenizer.all_special_ids))
+        if len(plain) < 2:
+            # What the library makes of a folder without the files of a tokenizer.
+            raise UserError(f"{name}: its tokenizer has no vocabulary: tokenizer.json may be missing")
+        self.two_subwords: tuple[int, int] = (plain[len(plain) // 2], plain[len(plain) // 2 - 1])
         sample = self._sample()
         self._check_word_ids(sample)
         self._before_word = self._space_before(sample)
         around = self._backend.encode([sample], is_pretokenized=True, add_special_tokens=True)
-        # Two sub-words that are not special, from the middle of the vocabulary: its ends may be unused.
-        plain = sorted(set(self._backend.get_vocab().values()).difference(tokenizer.all_special_ids))
-        self.two_subwords: tuple[int, int] = (plain[len(plain) // 2], plain[len(plain) // 2 - 1])
         places = [place for place, word in enumerate(around.word_ids) if word is not None]
         self.prefix: list[int] = around.ids[: places[0]]
         self.suffix: list[int] = around.ids[places[-1] + 1 :]

@@ -46,8 +46,9 @@ _MOST_ON_TWO_LINES = 6  # conditions whose penalty has room beside "lambda="
 def downstream_blocks(inputs: Inputs, task: str, corpus: str, probe: str, name: str) -> Iterator[Block]:
     """Yield what one downstream model reached in each condition: in words, then as tables."""
     rows, confidence = select(inputs.rows, task=task, corpus=corpus), inputs.settings.bootstrap.confidence
-    yield Paragraph(what_was_trained(rows, task, probe))
-    yield conditions_table(rows, task, corpus, probe, confidence, name=name)
+    if not select(whole(scores(rows)), probe=probe).empty:
+        yield Paragraph(what_was_trained(rows, task, probe))
+        yield conditions_table(rows, task, corpus, probe, confidence, name=name)
     if table := shares_table(rows, task, corpus, probe, confidence):
         yield table
     if table := fits_table(rows, task, corpus, probe, confidence):
@@ -162,7 +163,7 @@ def shares_table(
 
 
 def fits_table(rows: pd.DataFrame, task: str, corpus: str, probe: str, confidence: float = CONFIDENCE) -> Table | None:
-    """Return the facts of a downstream model's fits by condition: epochs, parameters, each mix's weights; None without."""
+    """Return what a downstream model's fits came to: epochs, parameters, each mix's weights; None where untold."""
     rows = select(whole(rows), task=task, corpus=corpus, probe=probe, split="train")
     facts = [metric for metric in dict.fromkeys(rows["metric"]) if _FACT.fullmatch(metric)]
     if not facts:

@@ -1,6 +1,6 @@
-"""Figures beside accuracy by layer: what other measures say, how layers are mixed, how much data a probe needs."""
+"""Figures beside accuracy by layer: what other measures say, and how layers are mixed."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,12 +10,12 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
-from probing.report.canvas import COLOURS, GREY, MARKERS, draw_spread, frame, house_style
+from probing.report.canvas import COLOURS, GREY, draw_spread, frame, house_style
 from probing.report.depth import LayerAxis, layer_axis
 from probing.report.figures import legend, look
 from probing.report.measures import KBIT, MEASURES, MIX_LAYERS, Measure, mix_layers, of_measure
-from probing.report.series import WITHOUT, Series, downstream_probes, is_condition, task_name, whole
-from probing.results import UNTRAINED, Measured, measured, ordered_views, scores, select, trained_label
+from probing.report.series import Series, task_name, whole
+from probing.results import UNTRAINED, measured, ordered_views, select, trained_label
 
 _DRAWN = {  # a measure's name and unit, and what its values are divided by
     "accuracy": ("accuracy (%)", 0.01),
@@ -24,9 +24,9 @@ _DRAWN = {  # a measure's name and unit, and what its values are divided by
     "compression": ("compression (×)", 1.0),
     "conditional_information_bits": ("conditional info. (bits)", 1.0),
 }
-_MOST_VIEWS = 8
 _MOST_NUMBERS = 7  # of layers in a line below a narrow axis of relative depth
-_WIDTH = 7.6
+WIDTH = 7.6
+"""Inches: of a figure with panels side by side."""
 
 
 class Drawing(NamedTuple):
@@ -66,7 +66,7 @@ def measures_by_layer(rows: pd.DataFrame, layer_names: Mapping[str, Sequence[str
         shape = (len(panels), columns)
         figure, grid = frame(
             "Does the best layer depend on the measure?", handles, note, shape,
-            columns=2, width=_WIDTH, middle=2.3 * len(panels), sharex=False,
+            columns=2, width=WIDTH, middle=2.3 * len(panels), sharex=False,
         )  # fmt: skip
         for row, (task, corpus, here, found) in enumerate(panels):
             for column in range(columns):
@@ -82,12 +82,13 @@ def measures_by_layer(rows: pd.DataFrame, layer_names: Mapping[str, Sequence[str
                 axes.set_title(f"{heading}\n{_best(best)}" if best else heading, loc="left", fontsize=8)
                 axes.set_xlabel(f"layer (of {'; of '.join(map(str, axis.drawn))})" if axis.relative else "layer")
                 if not column:
-                    axes.set_ylabel(f"{_capital(task_name(task))}\n{corpus}")
+                    axes.set_ylabel(f"{capital(task_name(task))}\n{corpus}")
                 words.append(_words(f"{task}, {' '.join(heading.split())}", found[metric], unit))
     return Drawing(figure, " ".join(words))
 
 
-def _capital(text: str) -> str:
+def capital(text: str) -> str:
+    """Return text with its first letter in upper case, as a title begins."""
     return text[0].upper() + text[1:]
 
 
@@ -189,7 +190,7 @@ def mix_weights(rows: pd.DataFrame) -> Drawing | None:
         shape = (-(-len(panels) // columns), columns)
         figure, grid = frame(
             "Which layers does a learned mix use?", handles, note, shape,
-            columns=2, width=_WIDTH if columns > 1 else 6.6, middle=2.6 * shape[0], sharex=False,
+            columns=2, width=WIDTH if columns > 1 else 6.6, middle=2.6 * shape[0], sharex=False,
         )  # fmt: skip
         for axes in grid[len(panels) :]:
             axes.set_axis_off()
@@ -198,7 +199,7 @@ def mix_weights(rows: pd.DataFrame) -> Drawing | None:
             own = {encoder: style for encoder, style in styles.items() if depths[encoder] == depth}
             words += _draw_weights(axes, here[here["encoder"].isin(list(own))], task, own)
             of = f", {depth} layers" if len(set(depths.values())) > 1 else ""
-            axes.set_title(f"{_capital(task_name(task))}\n{corpus}{of}", loc="left")
+            axes.set_title(f"{capital(task_name(task))}\n{corpus}{of}", loc="left")
             axes.set_xlabel("layer")
         grid[0].set_ylabel("weight")
     return Drawing(figure, " ".join(words))
@@ -236,88 +237,4 @@ def _draw_weights(axes: Axes, rows: pd.DataFrame, task: str, styles: dict[str, d
         )
     axes.set_ylim(0, (1.1 + 0.09 * len(centres)) * highest)
     axes.set_xticks(layers[:: 1 + len(layers) // 10])
-    return words
-
-
-def sample_efficiency(rows: pd.DataFrame) -> Drawing | None:
-    """Draw scores over the share of train that probes were fitted on; None where all saw all of it."""
-    rows = scores(select(rows, split="test", subset="all"))
-    rows = rows[(rows["encoder"] != "") & rows["view"].map(lambda view: not view.startswith("mix-"))]
-    parts = rows.groupby(["task", "corpus", "probe"], sort=False)["train_percent"].nunique()
-    cells = [key for key in parts.index if parts[key] > 1]
-    if not cells:
-        return None
-    rows = rows[[key in set(cells) for key in zip(rows["task"], rows["corpus"], rows["probe"], strict=True)]]
-    # A view that was fitted on all of train alone would be a point over the others' ends.
-    rows = rows[rows["view"].map(rows.groupby("view")["train_percent"].nunique()) > 1]
-    cells = [key for key in cells if not select(rows, **dict(zip(("task", "corpus", "probe"), key, strict=True))).empty]
-    if not cells:
-        return None
-    encoders = sorted(dict.fromkeys(rows["encoder"]), key=lambda name: name.endswith(UNTRAINED))
-    views = ordered_views(rows["view"])
-    if len(views) > _MOST_VIEWS:
-        few = {encoder: _few(select(rows, encoder=encoder)["view"]) for encoder in encoders}  # depths may differ
-        rows = rows[[view in few[name] for name, view in zip(rows["encoder"], rows["view"], strict=True)]]
-        views = ordered_views(rows["view"])
-    styles = {view: _view_style(index, view) for index, view in enumerate(views)}
-    handles = [Line2D([], [], **style) for style in styles.values()]
-    downstream = any(probe in downstream_probes(rows) for _, _, probe in cells)
-    note = (
-        f"Mean of several {'seeds' if downstream else 'draws of training sentences'}; bands: lowest to highest. "
-        "Vertical axes do not start at 0."
-    )
-    words = []
-    with house_style():
-        shape = (len(cells), len(encoders))
-        figure, grid = frame(
-            "How much training data does each view need?", handles, note, shape, columns=min(len(handles), 6),
-            width=_WIDTH if len(encoders) > 1 else 6.6, middle=2.7 * len(cells), sharex=False,
-        )  # fmt: skip
-        for row, (task, corpus, probe) in enumerate(cells):
-            here = select(rows, task=task, corpus=corpus, probe=probe)
-            panels = grid[row * len(encoders) : (row + 1) * len(encoders)]
-            for axes, encoder in zip(panels, encoders, strict=True):
-                words += _draw_shares(axes, select(here, encoder=encoder), styles, f"{task}, {probe} probe, {encoder}")
-                axes.set_title(f"{_capital(task_name(task))}, {probe} probe\n{encoder}", loc="left")
-                axes.set_xlabel("training sentences (%)")
-            ends = [axes.get_ylim() for axes in panels]
-            for axes in panels:
-                axes.set_ylim(min(low for low, _ in ends), max(high for _, high in ends))
-            panels[0].set_ylabel(f"{'F1' if 'f1' in set(here['metric']) else 'accuracy'} on test (%)")
-    return Drawing(figure, " ".join(words))
-
-
-def _few(views: Iterable[str]) -> list[str]:
-    """Return the first layer, the one in the middle and the top one, and the views that are no layer."""
-    ordered = ordered_views(views)
-    layers = [view for view in ordered if view.isdecimal()]
-    kept = {layers[index] for index in (0, len(layers) // 2, -1)} if layers else set()
-    return [view for view in ordered if view in kept or not view.isdecimal()]
-
-
-def _view_style(index: int, view: str) -> dict[str, Any]:
-    colour = COLOURS[index % len(COLOURS)]
-    label = f"layer {view}" if view.isdecimal() else view
-    line = "-" if view.isdecimal() or (is_condition(view) and view != WITHOUT) else "--"
-    return {"color": colour, "marker": MARKERS[index % len(MARKERS)], "linestyle": line, "label": label}
-
-
-def _draw_shares(axes: Axes, rows: pd.DataFrame, styles: dict[str, dict[str, Any]], heading: str) -> list[str]:
-    words = []
-    percents = sorted(set(rows["train_percent"]), key=float)
-    for view, style in styles.items():
-        found = {p: measured(select(rows, view=view, train_percent=p)) for p in percents}
-        cells: dict[str, Measured] = {percent: cell for percent, cell in found.items() if cell}
-        if not cells:
-            continue
-        x = [float(percent) for percent in cells]
-        low = [100 * (cell.low if cell.seeds > 1 else cell.value) for cell in cells.values()]
-        high = [100 * (cell.high if cell.seeds > 1 else cell.value) for cell in cells.values()]
-        axes.fill_between(x, low, high, color=style["color"], alpha=0.15, linewidth=0)
-        axes.plot(x, [100 * cell.value for cell in cells.values()], **style)
-        told = ", ".join(f"{100 * cell.value:.1f} at {percent} %" for percent, cell in cells.items())
-        words.append(f"{heading}, {style['label']}: {told}.")
-    axes.set_xscale("log")
-    axes.set_xticks([float(percent) for percent in percents], percents)
-    axes.minorticks_off()
     return words

@@ -11,7 +11,7 @@ from probing.report.document import Block, Paragraph, Picture, Section
 from probing.report.downstream import downstream_blocks, placement
 from probing.report.figures import accuracy_by_layer, accuracy_by_subset, accuracy_by_task
 from probing.report.inputs import Inputs
-from probing.report.measure_figures import measures_by_layer, mix_weights, sample_efficiency
+from probing.report.measure_figures import measures_by_layer, mix_weights
 from probing.report.measures import UNIT_NOTE, measures_table, mix_tables
 from probing.report.reading import baselines, what_was_read
 from probing.report.series import (
@@ -25,6 +25,7 @@ from probing.report.series import (
     vector_probes,
     whole,
 )
+from probing.report.shares import sample_efficiency
 from probing.report.tables import accuracy_table, fallback_table, subset_table
 from probing.results import scores, select
 
@@ -90,8 +91,9 @@ def _accuracy_blocks(inputs: Inputs, task: str, corpus: str) -> Iterator[Block]:
     rows = whole(select(inputs.rows, task=task, corpus=corpus))
     confidence = inputs.settings.bootstrap.confidence
     layers = inputs.layer_names
-    downstream = downstream_probes(rows)
-    for probe in _own_probes(rows):
+    downstream = downstream_probes(select(inputs.rows, task=task, corpus=corpus))
+    probes = list(dict.fromkeys([*_own_probes(rows), *downstream]))  # these may all be fitted on parts of train
+    for probe in probes:
         tested = scores(select(rows, probe=probe, split="test"))
         stem = re.sub(r"[^A-Za-z0-9.-]+", "-", f"{task}-{Path(corpus).name}-{probe}")
         if probe in downstream:
@@ -111,7 +113,7 @@ def _accuracy_blocks(inputs: Inputs, task: str, corpus: str) -> Iterator[Block]:
         for table in (subset_table, fallback_table):
             if made := table(rows, task, corpus, probe=probe):
                 yield made
-    if not _own_probes(rows):
+    if not probes:
         yield accuracy_table(rows, task, corpus, confidence=confidence)
     yield Paragraph(
         f"Values in %. {_how_values_are_written(confidence)} Bold is the highest number of a trained network in a "

@@ -3,6 +3,8 @@
 from collections.abc import Iterator, Mapping
 from typing import Literal
 
+from pydantic import Field
+
 from probing.corpora import SPLITS, CorpusError, Sentence, corpus_files, load_split
 from probing.tasks.base import Example, Split, Task, TaskError
 
@@ -19,16 +21,19 @@ class PosTask(Task):
     column : {"upos", "xpos", "deprel"}
         The column that holds the label: universal part of speech, the treebank's own tags, or the dependency relation
         to the head.
+    label : str, optional
+        What it is called in results: two treebanks of one experiment need two names.
     """
 
     task: Literal["pos"] = "pos"
     corpus: str | dict[str, str]
     column: Literal["upos", "xpos", "deprel"] = "upos"
+    label: str | None = Field(default=None, pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,40}$")
 
     @property
     def name(self) -> str:
-        """ "pos-" and the column."""
-        return f"pos-{self.column}"
+        """The label, else "pos-" and the column."""
+        return self.label or f"pos-{self.column}"
 
     @property
     def corpus_name(self) -> str:

@@ -56,7 +56,7 @@ def test_an_override_reaches_into_lists_and_is_read_as_yaml(tmp_path: Path) -> N
         ("untrained:", "untraind:", "untraind: unknown key; did you mean untrained"),
         ("task: pos", "task: pso", "unknown task 'pso': did you mean pos?"),
         ("linear]", "linaer]", "unknown probe 'linaer': did you mean linear?"),
-        ("bilm: some/model", "bert: some/model", "expected {KIND: MODEL, ...} with one of bilm as KIND"),
+        ("bilm: some/model", "bert: some/model", "expected {KIND: MODEL, ...} with one of bilm"),
         ("untrained: [0, 1]", "untrained: [a]", "encoders.1.untrained.0"),
         ("untrained: [0, 1]", "untrained: []", "encoders.1.untrained"),
         ("untrained: [0, 1]", "untrained: [true]", "encoders.1.untrained.0"),

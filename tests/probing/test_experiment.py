@@ -61,6 +61,7 @@ def test_every_probe_and_share_of_train_walks_the_whole_road(document: dict[str,
         "conditional",
         {"probe": "mix", "seeds": [0, 1]},
         {"probe": "mlp", "hidden": 4},
+        {"probe": "bilstm", "elmo": ["none", "both", "input top"], "seeds": [0, 1], "word_dim": 4, "hidden": 4},
     ]
     document |= {"views": ["layers", "mean"], "train_percent": [50, 100], "draws": 2}
     document |= {"tasks": document["tasks"][:1], "encoders": document["encoders"][:1]}
@@ -75,6 +76,7 @@ def test_every_probe_and_share_of_train_walks_the_whole_road(document: dict[str,
         "conditional": 4,
         "mix": 3 * 2,
         "mlp": 4,
+        "bilstm": 3 * 2,
     }
     # A selectivity is the accuracy of the task less the mean accuracy of the control's draws.
     for view in ("0", "1", "2"):
@@ -194,6 +196,23 @@ def test_what_is_added_to_a_config_is_done_beside_what_is_there(document: dict[s
     config = ExperimentConfig.model_validate({**document, "probes": [*document["probes"], "nearest"]})
     outcome = run_experiment(config, tmp_path / "results", store=FeatureStore(tmp_path / "cache"))
     assert (outcome.n_fitted, outcome.n_kept) == (5, 7)
+
+
+def test_another_seed_another_condition_and_another_untrained_network_leave_done_cells_done(
+    document: dict[str, Any], tmp_path: Path
+) -> None:
+    small = {"probe": "bilstm", "word_dim": 4, "hidden": 4}
+    document["tasks"], document["encoders"] = document["tasks"][:1], document["encoders"][1:]
+    document |= {"probes": [small | {"elmo": ["none"], "seeds": [1]}]}
+    document["encoders"][0]["untrained"] = [1]
+    run(document, tmp_path)
+    document["probes"] = [small | {"elmo": ["input", "none"], "seeds": [0, 1]}]
+    document["encoders"][0]["untrained"] = [0, 1]
+    config = ExperimentConfig.model_validate(document)
+    outcome = run_experiment(config, tmp_path / "results", store=FeatureStore(tmp_path / "cache"))
+    assert (outcome.n_fitted, outcome.n_kept) == (2 * 2 * 2 - 1, 1)
+    with pytest.raises(UserError, match="toy has the results of another config: probes has"):
+        run(document | {"probes": [small | {"elmo": ["input"], "seeds": [0, 1]}]}, tmp_path)
 
 
 def _run_in_child(document: dict[str, Any], folder: Path) -> None:

@@ -1,4 +1,4 @@
-"""Words to sub-words and back: nothing shifts, whatever a tokenizer splits, drops or merges; windows leave nothing out."""
+"""Words to sub-words and back: nothing shifts, whatever a tokenizer splits or drops; windows leave nothing out."""
 
 import logging
 from types import SimpleNamespace
@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from bilm.errors import UserError
-from probing.encoders.subwords import SubwordTokenizer, Subwords, windows
+from probing.encoders.subwords import Subwords, SubwordTokenizer, windows
 from tests.probing.encoders.tiny_transformers import KINDS, tokenizer_of
 
 INVISIBLE = ["\u00ad", "\u200b", "\ufe0f", "\u200d", "\x07", "\ufeff", "\u2028", " ", ""]

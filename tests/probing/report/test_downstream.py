@@ -11,9 +11,9 @@ from matplotlib.container import ErrorbarContainer
 from probing.report import page
 from probing.report.document import Table, plain
 from probing.report.downstream import conditions_table, fits_table, placement, shares_table, what_was_trained
-from probing.report.measure_figures import sample_efficiency
 from probing.report.page import write_report
 from probing.report.series import downstream_probes
+from probing.report.shares import sample_efficiency
 from probing.results import COLUMNS
 from probing.statistics import t_interval
 from tests.probing.report.conftest import all_rows, baseline_rows, filled, one_row
@@ -107,6 +107,16 @@ def test_models_trained_on_a_part_of_train_are_in_the_table_of_shares_alone() ->
     assert table.header == ("network", "condition", "10 %", "100 %")
     assert line_of(table, "none")["10 %"] == "60.00 (59.80–60.20) [59.80, 60.20]"
     assert line_of(table, "input")["10 %"] == "–"
+
+
+@pytest.mark.usefixtures("unsaved")
+def test_an_experiment_on_parts_of_train_alone_has_the_table_of_shares(tmp_path: Path) -> None:
+    rows = [row for share in ("1", "10") for row in scores_of("none", 0.7, train_percent=share)]
+    write_report(filled(frame_of(*rows), tmp_path))
+    text = (tmp_path / "report.md").read_text(encoding="utf-8")
+    assert "| network | condition | 1 % | 10 % |" in text
+    assert "by condition, in %, mean of the seeds" not in text
+    assert "linear probe by view" not in text
 
 
 def test_the_facts_of_the_fits_are_a_table_with_the_weights_of_each_mix() -> None:

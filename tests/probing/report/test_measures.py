@@ -6,8 +6,9 @@ from matplotlib.collections import LineCollection
 
 from probing.report.document import Table, plain
 from probing.report.figures import accuracy_by_layer
-from probing.report.measure_figures import measures_by_layer, mix_weights, sample_efficiency
+from probing.report.measure_figures import measures_by_layer, mix_weights
 from probing.report.measures import measures_table, mix_tables
+from probing.report.shares import sample_efficiency
 from probing.report.tables import accuracy_table, student
 from probing.results import UNTRAINED
 from probing.statistics import t_interval
