@@ -53,6 +53,8 @@ def run(app: typer.Typer, when_stopped: str = "stopped; nothing half-written is 
     for stream in (sys.stdout, sys.stderr):  # what a locale's encoding lacks is shown escaped instead of ending it all
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
+    if isinstance(sys.stdout, io.TextIOWrapper) and not sys.stdout.isatty():
+        sys.stdout.reconfigure(encoding="utf-8")  # a result that is piped is data: the same bytes in every locale
     for command in app.registered_commands:
         command.help = _paragraphs(inspect.getdoc(command.callback) or "")
     arguments = sys.argv[1:]
