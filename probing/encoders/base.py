@@ -2,11 +2,25 @@
 
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Protocol
+from typing import Annotated, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+
+from bilm.settings import Seed
+
+
+def _seeds_differ(seeds: tuple[int, ...] | None) -> tuple[int, ...] | None:
+    if seeds and len(set(seeds)) < len(seeds):
+        raise ValueError(f"seeds are distinct, not {list(seeds)}: the same seed is the same network")
+    return seeds
+
+
+Untrained = Annotated[tuple[Seed, ...] | None, Field(min_length=1), AfterValidator(_seeds_differ)]
+"""Seeds to draw a network's weights from, each once, in place of those that were trained."""
+Name = Annotated[str | None, Field(pattern=r"^[^\x00-\x1f|]{1,80}$")]
+"""What an encoder is called in results: it must fit a cell of a table and a line."""
 
 
 class Encoder(Protocol):

@@ -7,16 +7,15 @@ from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import Field, field_validator
+from pydantic import Field
 
 from bilm.checkpoint import find_model, load_config
 from bilm.config import ARCHITECTURES, BiLMConfig
 from bilm.embedder import WARM_UP_TEXT, Embedder, StatePolicy
 from bilm.errors import UserError
 from bilm.model import BiLM
-from bilm.settings import Seed
 from probing.corpora import data_folder
-from probing.encoders.base import EncoderConfig
+from probing.encoders.base import EncoderConfig, Name, Untrained
 from probing.results import UNTRAINED
 
 
@@ -60,17 +59,10 @@ class BilmEncoderConfig(EncoderConfig):
     """
 
     bilm: str = Field(min_length=1)
-    untrained: tuple[Seed, ...] | None = Field(default=None, min_length=1)
+    untrained: Untrained = None
     state: Literal["reset", "carry", "warm"] = "reset"
     device: str = "auto"
-    name: str | None = Field(default=None, pattern=r"^[^\x00-\x1f|]{1,80}$")
-
-    @field_validator("untrained")
-    @classmethod
-    def _seeds_differ(cls, seeds: tuple[int, ...] | None) -> tuple[int, ...] | None:
-        if seeds and len(set(seeds)) < len(seeds):
-            raise ValueError(f"seeds are distinct, not {list(seeds)}: the same seed is the same network")
-        return seeds
+    name: Name = None
 
     @property
     def label(self) -> str:

@@ -12,7 +12,7 @@ from pydantic import Field
 from probing.corpora import data_folder
 from probing.corpora.plain import plain_word
 from probing.corpora.registry import expand
-from probing.encoders.base import EncoderConfig
+from probing.encoders.base import EncoderConfig, Name
 from probing.encoders.vector_file import VectorFile, VectorsError, Words
 
 logger = logging.getLogger(__name__)
@@ -104,7 +104,7 @@ class Hdf5EncoderConfig(EncoderConfig):
     """
 
     hdf5: str = Field(min_length=1)
-    name: str | None = Field(default=None, pattern=r"^[^\x00-\x1f|]{1,80}$")
+    name: Name = None
 
     @property
     def label(self) -> str:

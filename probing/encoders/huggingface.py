@@ -10,11 +10,10 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from pydantic import Field, field_validator
+from pydantic import Field
 
 from bilm.device import usable_device
 from bilm.errors import UserError
-from bilm.settings import Seed
 from probing.encoders.automodel import (
     PACKAGE,
     check_weights,
@@ -25,7 +24,7 @@ from probing.encoders.automodel import (
     load_tokenizer,
     used_weights,
 )
-from probing.encoders.base import EncoderConfig
+from probing.encoders.base import EncoderConfig, Name, Untrained
 from probing.encoders.subwords import SubwordTokenizer, Window, windows
 from probing.results import UNTRAINED
 
@@ -183,18 +182,11 @@ class HuggingfaceEncoderConfig(EncoderConfig):
     """
 
     huggingface: str = Field(min_length=1)
-    untrained: tuple[Seed, ...] | None = Field(default=None, min_length=1)
+    untrained: Untrained = None
     revision: str | None = None
     weights: str | None = Field(default=None, min_length=1)
     device: str = "auto"
-    name: str | None = Field(default=None, pattern=r"^[^\x00-\x1f|]{1,80}$")
-
-    @field_validator("untrained")
-    @classmethod
-    def _seeds_differ(cls, seeds: tuple[int, ...] | None) -> tuple[int, ...] | None:
-        if seeds and len(set(seeds)) < len(seeds):
-            raise ValueError(f"seeds are distinct, not {list(seeds)}: the same seed is the same network")
-        return seeds
+    name: Name = None
 
     @property
     def label(self) -> str:

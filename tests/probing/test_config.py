@@ -27,7 +27,7 @@ def written(folder: Path, text: str) -> Path:
 def test_defaults_are_filled_in_and_kept_with_the_results(tmp_path: Path) -> None:
     config = load_experiment(written(tmp_path, GOOD))
     resolved = yaml.safe_load(dump_experiment(config))
-    assert resolved["tasks"] == [{"task": "pos", "corpus": "ud-english-ewt", "column": "upos"}]
+    assert resolved["tasks"] == [{"task": "pos", "corpus": "ud-english-ewt", "column": "upos", "label": None}]
     assert resolved["views"] == ["layers", "mean", "concat"]
     assert resolved["bootstrap"] == {"samples": 10_000, "confidence": 0.95, "seed": 0}
     assert resolved["probes"][1]["probe"] == "linear"
