@@ -33,6 +33,8 @@ def word_to_ids(word: str, max_characters: int = 50) -> NDArray[np.int64]:
     -------
     int64 array, shape (max_characters,)
     """
+    if not isinstance(word, str):
+        raise TypeError(f"a word is a string, not {word!r:.40}")
     return _row(word.encode("utf-8", "ignore")[: max_characters - 2], max_characters)
 
 
@@ -77,6 +79,8 @@ def batch_to_ids(sentences: Sequence[Sequence[str]], max_characters: int = 50) -
     time = max((len(sentence) for sentence in sentences), default=0)
     ids = torch.zeros(len(sentences), time, max_characters, dtype=torch.long)
     for row, sentence in enumerate(sentences):
+        if isinstance(sentence, str):
+            raise TypeError(f"a sentence is a list of words, not a string: {sentence[:40]!r}")
         ids[row, : len(sentence)] = words_to_ids(sentence, max_characters)
     return ids
 

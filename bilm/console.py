@@ -13,6 +13,7 @@ import typer
 from rich.console import Console
 from rich.logging import RichHandler
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+from rich.text import Text
 
 from bilm.errors import UserError
 from bilm.version import __version__
@@ -82,7 +83,7 @@ def run(app: typer.Typer, when_stopped: str = "stopped; nothing half-written is 
 def progress_bar() -> Progress:
     """Return a bar on standard error that vanishes when it is done; nothing where that is no terminal."""
     return Progress(
-        TextColumn("{task.description}"),
+        TextColumn("{task.description}", markup=False),
         BarColumn(),
         TaskProgressColumn(),
         TimeRemainingColumn(),
@@ -110,10 +111,5 @@ def _stop(number: int, frame: FrameType | None) -> None:
 def _fail(message: str, debug: bool) -> None:
     if debug:
         console.print_exception()
-    console.print(f"[bold red]error:[/] {_escape(message)}")
+    console.print("[bold red]error:[/]", Text(message))  # brackets in file names and shapes are no styles
     sys.exit(1)
-
-
-def _escape(message: str) -> str:
-    """Keep square brackets in file names and shapes from being read as styles."""
-    return message.replace("[", r"\[")

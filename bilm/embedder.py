@@ -145,6 +145,9 @@ class Embedder:
     @torch.inference_mode()
     def _run(self, sentences: Sequence[Sequence[str]], memory: BiLMState | None) -> tuple[list[Layers], BiLMState]:
         """Run one batch from a state: the arrays, and the state after it."""
+        for sentence in sentences:
+            if isinstance(sentence, str):
+                raise TypeError(f"a sentence is a list of words, not a string: {sentence[:40]!r}")
         device = self.model.device
         lengths = torch.tensor([len(sentence) for sentence in sentences], dtype=torch.long, device=device)
         time = max((len(sentence) for sentence in sentences), default=0)
@@ -194,8 +197,6 @@ def _windows(sentences: Iterable[Sequence[str]], n_tokens: int) -> Iterator[list
     window: list[Sequence[str]] = []
     size = 0
     for sentence in sentences:
-        if isinstance(sentence, str):
-            raise TypeError(f"a sentence is a list of words, not a string: {sentence[:40]!r}")
         window.append(sentence)
         size += len(sentence) + 2
         if size >= n_tokens:

@@ -185,7 +185,11 @@ class BiLM(nn.Module):
         ------
         ValueError
             If a row has padding before a token, or `state` has another number of rows.
+        TypeError
+            If `character_ids` is something else, such as the sentences themselves.
         """
+        if not isinstance(character_ids, Tensor) or character_ids.ndim != 3:
+            raise TypeError("character_ids: expected a tensor (batch, time, characters), as batch_to_ids makes it")
         mask = (character_ids > 0).any(dim=2)  # [batch, time]
         lengths = mask.sum(dim=1)
         if mask.shape[1] and not torch.equal(mask, _positions(mask.shape[1], lengths)):

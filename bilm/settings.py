@@ -90,7 +90,7 @@ def read_settings(
         raise error(f"{path}: cannot be read ({caught.strerror})") from caught
     except UnicodeDecodeError as caught:
         raise error(f"{path}: not UTF-8 at byte {caught.start + 1}") from caught
-    except _YAML_ERRORS as caught:
+    except YAML_ERRORS as caught:
         raise error(f"{path}{_line(caught)}: not valid YAML: {_problem(caught)}") from caught
     if not isinstance(values, dict):
         required = [name for name, field in model.model_fields.items() if field.is_required()]
@@ -143,7 +143,7 @@ class _UniqueKeyLoader(yaml.SafeLoader):
         return super().construct_mapping(node, deep)
 
 
-_YAML_ERRORS = (yaml.YAMLError, ValueError, RecursionError)
+YAML_ERRORS = (yaml.YAMLError, ValueError, RecursionError)
 """Beside its own errors YAML lets through those of Python, for a date that does not exist, for example."""
 
 
@@ -172,7 +172,7 @@ def _apply(values: dict[str, Any], override: str) -> None:
         raise _OverrideError("expected key.path=value")
     try:
         value = _parse(text)
-    except _YAML_ERRORS as error:
+    except YAML_ERRORS as error:
         raise _OverrideError(f"the value is not valid YAML ({_problem(error)})") from error
     place: Any = values
     for depth, key in enumerate(keys):

@@ -121,6 +121,10 @@ def run(
     """
     if not isinstance(out, str | os.PathLike):
         raise ExperimentError(f"out: expected a path, not {out!r}")
+    if not isinstance(fresh, bool):  # "no" would be true, and results lost
+        raise ExperimentError(f"fresh: expected True or False, not {fresh!r}")
+    if not isinstance(overrides, list | tuple) or not all(isinstance(one, str) for one in overrides):
+        raise ExperimentError(f"overrides: expected a list such as ['tasks.0.column=xpos'], not {overrides!r}")
     folder = run_experiment(_config(config, overrides), Path(out), fresh=fresh)
     claims = pd.DataFrame(read_claims(folder.folder / "claims.csv"), columns=list(Judged._fields))
     return Result(folder.folder, folder.rows, claims)

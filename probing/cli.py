@@ -48,7 +48,7 @@ def run(
     out: Annotated[Path, typer.Option(help="The folder that gets a folder of results for each experiment.")] = Path(
         "results"
     ),
-    jobs: Annotated[int | None, typer.Option(min=1, help="Processor cores to use; all by default.")] = None,
+    jobs: Annotated[int | None, typer.Option(min=1, max=4096, help="Processor cores to use; all by default.")] = None,
     fresh: Annotated[
         bool, typer.Option("--fresh", help="Fit every probe anew instead of keeping what is done.")
     ] = False,

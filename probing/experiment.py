@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from bilm.errors import UserError
 from bilm.files import write_text
+from bilm.settings import YAML_ERRORS
 from probing.claims import check_claims, judge, write_claims
 from probing.config import ExperimentConfig, ExperimentError, dump_experiment
 from probing.encoders import Encoder, EncoderConfig
@@ -155,7 +156,7 @@ def _refuse_to_lose(folder: Path, config: ExperimentConfig) -> None:
         before = yaml.safe_load(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         return
-    except (UnicodeDecodeError, yaml.YAMLError):
+    except YAML_ERRORS:
         before = None
     if not isinstance(before, dict):
         raise ExperimentError(

@@ -55,9 +55,10 @@ def fetch(entry: Entry, *, tries: int = 4, pause: float = 1.0) -> Path:
         raise UserError(f"{entry.name} cannot be fetched: {entry.note} ({entry.source})")
     root = data_folder()
     folder = root / entry.folder
+    there = folder.exists()  # asked first: what another fetch puts there from now on is complete
     if presence(entry, root) == "here":
         return place_of(entry, root)
-    if folder.exists():
+    if there:
         raise UserError(
             f"{folder}: is there, but not complete (`probing data check {entry.name}` says what is missing); "
             "move it away and fetch again"
@@ -104,15 +105,25 @@ def _alone(work: Path) -> Iterator[None]:
         if os.name != "posix":  # no locks of this kind: as on a file system without them
             yield
             return
-        held = os.open(work, os.O_RDONLY)
+        try:
+            held = os.open(work, os.O_RDONLY)
+        except FileNotFoundError:  # whoever held it was done and removed it, just now
+            continue
         try:
             _lock(held, work)
-            # Whoever held it before may have removed it, and somebody else made it again: then that one is to be held.
-            if work.exists() and os.path.samestat(os.fstat(held), work.stat()):
+            if _is_at(held, work):
                 yield
                 return
         finally:
             os.close(held)
+
+
+def _is_at(held: int, work: Path) -> bool:
+    """Whether the folder that is held is at `work`: who held it before may have removed it, and others made another."""
+    try:
+        return os.path.samestat(os.fstat(held), work.stat())
+    except FileNotFoundError:
+        return False
 
 
 def _lock(held: int, work: Path) -> None:

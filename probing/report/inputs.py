@@ -10,6 +10,7 @@ import yaml
 from pydantic import BaseModel, ValidationError
 
 from bilm.errors import UserError
+from bilm.settings import YAML_ERRORS
 from probing.claims import Judged, read_claims
 from probing.results import read_rows
 from probing.statistics import CONFIDENCE, SAMPLES
@@ -119,12 +120,14 @@ def read_inputs(folder: Path) -> Inputs:
     config = _text(folder / "config.yaml")
     try:
         settings = yaml.safe_load(config)
-    except yaml.YAMLError as error:
+    except YAML_ERRORS as error:
         raise UserError(f"{folder / 'config.yaml'}: not valid YAML") from error
     try:
         environment = json.loads(_text(folder / "environment.json"))
     except json.JSONDecodeError as error:
         raise UserError(f"{folder / 'environment.json'}:{error.lineno}: not valid JSON: {error.msg}") from error
+    except RecursionError as error:
+        raise UserError(f"{folder / 'environment.json'}: not valid JSON: nested too deeply") from error
     return Inputs(
         rows,
         config,

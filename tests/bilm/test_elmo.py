@@ -3,6 +3,7 @@
 import copy
 import math
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -236,6 +237,12 @@ def test_a_state_that_is_handed_on_is_the_bilms_L3(bilm: BiLM) -> None:
     expected = run(bilm, [SHORT], state=run(bilm, [SENTENCE]).state).layers.mean(dim=0)
     torch.testing.assert_close(carried, expected)
     assert (carried - elmo(ids(bilm, [SHORT])).representations[0]).abs().max() > 0.01
+
+
+@pytest.mark.parametrize("given", [[["the", "cat"]], ["the cat"], torch.ones(3, 12)])
+def test_what_is_no_batch_of_ids_is_refused_with_what_makes_one(bilm: BiLM, given: Any) -> None:
+    with pytest.raises(TypeError, match="as batch_to_ids makes it"):
+        Elmo(bilm)(given)
 
 
 @pytest.mark.parametrize("batch", [[[]], [[], []], [[], ["a"]]])

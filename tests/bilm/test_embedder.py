@@ -11,7 +11,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bilm.characters import words_to_ids
+from bilm.characters import batch_to_ids, words_to_ids
 from bilm.embedder import WARM_UP_TEXT, Embedder
 from bilm.errors import UserError
 from bilm.model import BiLM, BiLMOutput
@@ -313,6 +313,15 @@ def test_an_empty_sentence_has_its_place_and_no_tokens_L9_L10(
 def test_the_shape_of_an_empty_sentence_is_that_of_the_model_L9() -> None:
     model = strong_model(seed=4, n_layers=3, projection_dim=4)
     assert embed(embedder_of(model), [[]])[0].shape == (4, 0, 8)
+
+
+@pytest.mark.parametrize("sentences", ["the cat", ["the cat"], [["a"], "the cat"], [["a", 7]], [["a", None]], [b"the"]])
+def test_what_is_no_list_of_words_is_refused_instead_of_spelled_out(model: BiLM, sentences: Any) -> None:
+    embedder = embedder_of(model)
+    for refusing in (model.embed, embedder.embed_batch, lambda given: batch_to_ids(given, model.max_characters)):
+        with pytest.raises(TypeError, match=r"a (sentence|word) is a (list of words|string), not"):
+            refusing(sentences)
+    assert embedder.embed_batch([["a"]])[0].shape == (3, 1, model.dim)
 
 
 def test_an_empty_word_is_a_word_L14(model: BiLM) -> None:

@@ -119,6 +119,21 @@ def test_a_config_of_another_type_is_an_error_that_says_what_is_expected(config:
         probing.run(config)
 
 
+@pytest.mark.parametrize(
+    ("argument", "value"),
+    [("fresh", "no"), ("fresh", 1), ("overrides", "name=x"), ("overrides", None), ("overrides", [1])],
+)
+def test_an_argument_of_another_type_is_named_and_results_are_kept(
+    argument: str, value: Any, document: dict[str, Any], tmp_path: Path
+) -> None:
+    kept = tmp_path / document["name"] / "predictions" / "kept.npz"
+    kept.parent.mkdir(parents=True)
+    kept.touch()
+    with pytest.raises(UserError, match=f"{argument}: expected"):
+        probing.run(document, out=tmp_path, **{argument: value})
+    assert kept.exists()
+
+
 def test_a_folder_for_results_that_is_no_path_is_an_error_that_names_the_argument(document: dict[str, Any]) -> None:
     with pytest.raises(UserError, match="out: expected a path, not 3"):
         probing.run(document, out=3)  # type: ignore[arg-type]

@@ -118,3 +118,7 @@ def test_score_prints_what_the_official_scorer_prints(tmp_path: Path) -> None:
     assert json.loads(probing("score", gold, answers, "--json").stdout)["precision"] == 0.5
     absent = probing("score", gold, tmp_path / "none.key.txt")
     assert absent.returncode == 1 and "none.key.txt: cannot be read" in absent.stderr
+
+
+def test_more_processor_cores_than_a_number_can_hold_are_wrong_usage(config: Path) -> None:
+    assert probing("run", config, "--jobs", 10**11).returncode == 2

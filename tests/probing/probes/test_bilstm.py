@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from pydantic import ValidationError
 
+from bilm.errors import UserError
 from probing.features import Features
 from probing.probes import Problem
 from probing.probes.bilstm import BilstmConfig
@@ -44,6 +45,12 @@ def test_views_are_the_conditions_whatever_the_experiments_views_are() -> None:
     assert list(config.all_views(["0", "mean"], 3)) == ["none", "input top", "input lambda=1"]
     with pytest.raises(ValidationError, match="unknown placement 'inside'"):
         BilstmConfig(elmo=("inside",))
+
+
+@pytest.mark.parametrize("view", ["input 3", "both 99"])
+def test_a_layer_that_the_network_lacks_is_refused_before_anything_is_fitted(view: str) -> None:
+    with pytest.raises(UserError, match=f"'{view}': the layers are 0 to 2"):
+        BilstmConfig(elmo=("input 2", view)).all_views(["0"], 3)
 
 
 def test_the_facts_are_the_epochs_the_size_and_each_mixs_weights_which_sum_to_one(tmp_path: Path) -> None:
