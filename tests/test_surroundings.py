@@ -107,7 +107,7 @@ def test_ctrl_c_says_that_what_is_done_is_kept_and_the_same_command_goes_on(conf
     many += ["probes=[majority, {probe: mlp, hidden: 4, seeds: [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]}]"]
     command = [sys.executable, "-m", "probing", "run", str(config), *many]
     with subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True) as process:
-        while process.poll() is None and len(list(Path("results").rglob("*.npz"))) < 3:
+        while process.poll() is None and len(list(Path("results").rglob("[!.]*.npz"))) < 3:
             time.sleep(0.01)
         process.send_signal(signal.SIGINT)
         _, stderr = process.communicate()

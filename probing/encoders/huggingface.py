@@ -59,9 +59,10 @@ class HuggingfaceEncoder:
         self._model = model
         self._tokenizer = tokenizer
         self._name = name
-        self._n_embeddings = getattr(model.get_input_embeddings(), "num_embeddings", None)
-        if not isinstance(self._n_embeddings, int):
+        n_embeddings = getattr(model.get_input_embeddings(), "num_embeddings", None)
+        if not isinstance(n_embeddings, int):
             raise UserError(f"{name}: {config.model_type} reads no sub-words: it is not a network for text")
+        self._n_embeddings = n_embeddings
         self._check_ids(max(*tokenizer.prefix, *tokenizer.suffix, *tokenizer.two_subwords))
         # Which sub-word fills a row is all the same, but for RoBERTa, which counts positions by it.
         self._padding = config.pad_token_id if config.pad_token_id in range(self._n_embeddings) else 0

@@ -38,6 +38,7 @@ class BilstmConfig(RegimenConfig):
     layer_norm : {"token", null}
         Whether each vector of each layer is scaled to mean 0 and variance 1 before mixing.
     learning_rate : float
+        Of Adam.
     """
 
     by_token: ClassVar[bool] = True

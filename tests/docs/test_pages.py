@@ -97,7 +97,7 @@ def test_every_metric_of_every_probe_is_in_the_page_of_probes(tmp_path: Path) ->
     rows = run(document, tmp_path)
     assert set(rows["probe"]) == set(PROBES)
     page = (DOCS / "probes.md").read_text(encoding="utf-8")
-    metrics = {re.sub(r"^mix_weight_\d+$", "mix_weight_0", metric) for metric in rows["metric"]}
+    metrics = {re.sub(r"weight_\d+$", "weight_0", metric) for metric in rows["metric"]}
     assert {metric for metric in metrics if f"`{metric}`" not in page} == set()
     headings = {name for line in re.findall(r"^## (.*)$", page, re.MULTILINE) for name in line.split(", ")}
     assert set(PROBES) <= headings

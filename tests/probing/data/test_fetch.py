@@ -10,7 +10,6 @@ import zipfile
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -20,9 +19,9 @@ from bilm import console
 from bilm.errors import UserError
 from probing import data_cli
 from probing.data import catalogue
-from probing.data import fetch as fetching
 from probing.data.archive import ArchiveError, by_ending, unpack
 from probing.data.catalogue import Download, Entry, File
+from probing.data.check import presence
 from probing.data.fetch import fetch
 from probing.data.treebank import convert_treebank
 from tests.command_line import run_here
@@ -161,15 +160,15 @@ def test_a_fetch_that_another_overtakes_between_two_looks_finds_all_of_it_there(
     server: Server, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     server.files["/a.bin"] = CONTENT
-    look = fetching.presence
+    look = presence
 
     def overtaken(entry: Entry, root: Path) -> str:
         found = look(entry, root)
-        monkeypatch.setattr(fetching, "presence", look)
+        monkeypatch.setattr("probing.data.fetch.presence", look)
         fetch(entry)  # the other one, from its beginning to its end
         return found
 
-    monkeypatch.setattr(fetching, "presence", overtaken)
+    monkeypatch.setattr("probing.data.fetch.presence", overtaken)
     assert fetch(one_file(server)) == folder / "toy"
     assert names(folder) == {"toy", "toy/a.bin"} and len(server.asked) == 1
 
@@ -190,29 +189,6 @@ def test_a_work_folder_that_whoever_held_it_removes_just_now_is_made_again(
     monkeypatch.setattr(os, call, too_late)
     fetch(one_file(server))
     assert names(folder) == {"toy", "toy/a.bin"}
-
-
-def test_five_processes_that_fetch_the_same_at_once_all_end_well_and_leave_one_whole_corpus(
-    server: Server, folder: Path
-) -> None:
-    server.files["/a.bin"] = CONTENT
-    server.break_off_at = [300_000]
-    processes = get_context("fork")
-    all_at_once = processes.Barrier(5)
-    children = [processes.Process(target=_fetch_at, args=(all_at_once, one_file(server))) for _ in range(5)]
-    for child in children:
-        child.start()
-    for child in children:
-        child.join(timeout=60)
-    assert [child.exitcode for child in children] == [0] * 5
-    assert (folder / "toy" / "a.bin").read_bytes() == CONTENT
-    assert names(folder) == {"toy", "toy/a.bin"}
-    assert len(server.asked) == 2
-
-
-def _fetch_at(barrier: Any, entry: Entry) -> None:
-    barrier.wait()
-    fetch(entry, pause=0.1)
 
 
 def test_a_part_of_another_file_is_thrown_away_and_all_is_asked_for_again(server: Server, folder: Path) -> None:

@@ -194,8 +194,9 @@ def test_each_seed_has_a_code_and_the_same_seed_the_same_one() -> None:
     config = MDLConfig(percents=(10, 50, 100), seeds=(3, 1))
     problems = [Problem(split, split, seed, GIVEN) for seed in (3, 1, 3)]
     one, other, again = (code.blocks_ for code in config.fit(problems, X, X))
-    assert one == again
-    assert one != other
+    # Solved in one product, whose last bits depend on where in it a problem stands.
+    assert np.allclose(one, again, rtol=1e-6, atol=0)
+    assert not np.allclose(one, other, rtol=1e-3, atol=0)
 
 
 def test_it_makes_no_sense_where_examples_compete_in_groups() -> None:
