@@ -27,6 +27,7 @@ QUICK: dict[str, dict[str, Any]] = {
     "mdl": {"percents": [20, 100], "penalties": [0.001]},
     "conditional": {"penalties": [0.001]},
     "mlp": {"hidden": 4},
+    "bilstm": {"elmo": ["both"], "seeds": [0], "hidden": 4, "learning_rate": 0.05},
 }
 TARGETS = {
     "train": ["bank.money", "bank.side", "bank.money", "hot.day", "hot.meal"],
