@@ -59,6 +59,12 @@ def words_to_ids(words: Sequence[str], max_characters: int = 50) -> Tensor:
     return torch.from_numpy(rows)
 
 
+def check_sentence(sentence: Sequence[str]) -> None:
+    """Raise TypeError where a string stands in place of a list of words: its letters would be taken for words."""
+    if isinstance(sentence, str):
+        raise TypeError(f"a sentence is a list of words, not a string: {sentence[:40]!r}")
+
+
 def batch_to_ids(sentences: Sequence[Sequence[str]], max_characters: int = 50) -> Tensor:
     """Return the rows of a batch of sentences, padded with zero rows on the right.
 
@@ -79,8 +85,7 @@ def batch_to_ids(sentences: Sequence[Sequence[str]], max_characters: int = 50) -
     time = max((len(sentence) for sentence in sentences), default=0)
     ids = torch.zeros(len(sentences), time, max_characters, dtype=torch.long)
     for row, sentence in enumerate(sentences):
-        if isinstance(sentence, str):
-            raise TypeError(f"a sentence is a list of words, not a string: {sentence[:40]!r}")
+        check_sentence(sentence)
         ids[row, : len(sentence)] = words_to_ids(sentence, max_characters)
     return ids
 

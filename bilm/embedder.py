@@ -17,7 +17,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from bilm.characters import is_truncated, words_to_ids
+from bilm.characters import check_sentence, is_truncated, words_to_ids
 from bilm.device import usable_device
 from bilm.lstm import LSTMState
 from bilm.model import BiLM, BiLMState
@@ -146,8 +146,7 @@ class Embedder:
     def _run(self, sentences: Sequence[Sequence[str]], memory: BiLMState | None) -> tuple[list[Layers], BiLMState]:
         """Run one batch from a state: the arrays, and the state after it."""
         for sentence in sentences:
-            if isinstance(sentence, str):
-                raise TypeError(f"a sentence is a list of words, not a string: {sentence[:40]!r}")
+            check_sentence(sentence)
         device = self.model.device
         lengths = torch.tensor([len(sentence) for sentence in sentences], dtype=torch.long, device=device)
         time = max((len(sentence) for sentence in sentences), default=0)

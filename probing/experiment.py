@@ -131,12 +131,13 @@ def check_inputs(config: ExperimentConfig) -> None:
         except UserError as error:
             raise ExperimentError(f"{config.name}: {key}: {error}") from error
     for encoder in config.encoders:
+        n_layers = encoder.n_layers  # read from a file, or from the hub: once is enough
         for view in config.views:
-            if view.isdecimal() and int(view) >= encoder.n_layers:
-                layers = f"{encoder.label} has the layers 0 to {encoder.n_layers - 1}"
+            if view.isdecimal() and int(view) >= n_layers:
+                layers = f"{encoder.label} has the layers 0 to {n_layers - 1}"
                 raise ExperimentError(f"{config.name}: views: there is no view {view}: {layers}")
         for probe in config.probes:
-            if probe.sees == "vectors" and not _views(config, probe, encoder.n_layers):
+            if probe.sees == "vectors" and not _views(config, probe, n_layers):
                 raise ExperimentError(
                     f"{config.name}: probes: {probe.probe} reads single layers, of which views has none: nothing of it "
                     "would be measured"
@@ -144,7 +145,7 @@ def check_inputs(config: ExperimentConfig) -> None:
         probes = {probe.probe: probe for probe in config.probes}
         for index, claim in enumerate(config.claims):
             probe = probes["control" if claim.measure == "selectivity" else claim.probe]  # reads no other views
-            missing = {claim.better, claim.worse}.difference(_views(config, probe, encoder.n_layers))
+            missing = {claim.better, claim.worse}.difference(_views(config, probe, n_layers))
             if claim.encoder in (None, encoder.label) and encoder.seeds == (None,) and missing:
                 raise ExperimentError(f"{config.name}: claims.{index}: {encoder.label} has no view {min(missing)} here")
 

@@ -17,6 +17,7 @@ import torch
 
 from bilm.errors import UserError
 from probing.corpora import data_folder
+from probing.corpora.registry import expand
 
 PACKAGE = "package:"
 _ON_THE_HUB = re.compile(r"[\w.-]+(/[\w.-]+)?")
@@ -59,7 +60,7 @@ def find_source(name: str) -> str:
     if name.startswith(PACKAGE):
         folder = _in_package(name)
     else:
-        folders = [place for place in (Path(name), data_folder() / name) if place.is_dir()]
+        folders = [place for place in (expand(name), data_folder() / name) if place.is_dir()]
         if not folders:
             if _ON_THE_HUB.fullmatch(name):
                 return name

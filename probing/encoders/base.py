@@ -2,6 +2,7 @@
 
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
 from typing import Annotated, Protocol
 
 import numpy as np
@@ -21,6 +22,11 @@ Untrained = Annotated[tuple[Seed, ...] | None, Field(min_length=1), AfterValidat
 """Seeds to draw a network's weights from, each once, in place of those that were trained."""
 Name = Annotated[str | None, Field(pattern=r"^[^\x00-\x1f|]{1,80}$")]
 """What an encoder is called in results: it must fit a cell of a table and a line."""
+
+
+def last_part(path: str) -> str:
+    """Return the last part of a path, or the path itself where it has none: no name may be empty."""
+    return Path(path).name or path
 
 
 class Encoder(Protocol):

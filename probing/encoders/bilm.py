@@ -15,7 +15,8 @@ from bilm.embedder import WARM_UP_TEXT, Embedder, StatePolicy
 from bilm.errors import UserError
 from bilm.model import BiLM
 from probing.corpora import data_folder
-from probing.encoders.base import EncoderConfig, Name, Untrained
+from probing.corpora.registry import expand
+from probing.encoders.base import EncoderConfig, Name, Untrained, last_part
 from probing.results import UNTRAINED
 
 
@@ -67,7 +68,7 @@ class BilmEncoderConfig(EncoderConfig):
     @property
     def label(self) -> str:
         """The given name, or the path's last part; a state policy other than reset, and "(untrained)", are added."""
-        label = self.name or Path(self.bilm.split(",")[-1]).name
+        label = self.name or last_part(self.bilm.split(",")[-1])
         if self.state != "reset" and not self.name:
             label += f" ({self.state})"
         return label + UNTRAINED if self.untrained else label
@@ -110,11 +111,12 @@ class BilmEncoderConfig(EncoderConfig):
 
     def _find(self) -> str:
         """Return what `BiLM.from_pretrained` takes: the model as named, or where the data folder has it."""
+        here = ",".join(str(expand(part)) for part in self.bilm.split(","))
         try:
-            find_model(self.bilm)
+            find_model(here)
         except UserError:
             in_data_folder = data_folder() / self.bilm
             if not in_data_folder.is_dir():
                 raise
             return str(in_data_folder)
-        return self.bilm
+        return here

@@ -12,7 +12,7 @@ from pydantic import Field
 from probing.corpora import data_folder
 from probing.corpora.plain import plain_word
 from probing.corpora.registry import expand
-from probing.encoders.base import EncoderConfig, Name
+from probing.encoders.base import EncoderConfig, Name, last_part
 from probing.encoders.vector_file import VectorFile, VectorsError, Words
 
 logger = logging.getLogger(__name__)
@@ -109,7 +109,7 @@ class Hdf5EncoderConfig(EncoderConfig):
     @property
     def label(self) -> str:
         """The given name, or the path's last part."""
-        return self.name or Path(self.hdf5).name.removesuffix(".hdf5") or self.hdf5
+        return self.name or last_part(self.hdf5).removesuffix(".hdf5") or self.hdf5
 
     @property
     def n_layers(self) -> int:

@@ -4,7 +4,6 @@ import hashlib
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from importlib.metadata import version
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,6 +11,7 @@ import torch
 from numpy.typing import NDArray
 from pydantic import Field
 
+from bilm.characters import check_sentence
 from bilm.device import usable_device
 from bilm.errors import UserError
 from probing.encoders.automodel import (
@@ -24,7 +24,7 @@ from probing.encoders.automodel import (
     load_tokenizer,
     used_weights,
 )
-from probing.encoders.base import EncoderConfig, Name, Untrained
+from probing.encoders.base import EncoderConfig, Name, Untrained, last_part
 from probing.encoders.subwords import SubwordTokenizer, Window, windows
 from probing.results import UNTRAINED
 
@@ -196,7 +196,7 @@ class HuggingfaceEncoderConfig(EncoderConfig):
     def label(self) -> str:
         """The given name, or that of the package, or the path's last part; "(untrained)" is added."""
         is_package = self.huggingface.startswith(PACKAGE)
-        short = self.huggingface.removeprefix(PACKAGE).split("/")[0] if is_package else Path(self.huggingface).name
+        short = self.huggingface.removeprefix(PACKAGE).split("/")[0] if is_package else last_part(self.huggingface)
         label = self.name or short
         return label + UNTRAINED if self.untrained else label
 
@@ -252,8 +252,7 @@ def _read_ahead(sentences: Iterable[Sequence[str]], n_words: int) -> Iterator[li
     ahead: list[Sequence[str]] = []
     size = 0
     for sentence in sentences:
-        if isinstance(sentence, str):
-            raise TypeError(f"a sentence is a list of words, not a string: {sentence[:40]!r}")
+        check_sentence(sentence)
         ahead.append(sentence)
         size += len(sentence) + 2
         if size >= n_words:

@@ -26,6 +26,7 @@ from probing.report.series import (
     WITHOUT,
     Panel,
     accuracy_series,
+    capital,
     downstream_probes,
     subset_panels,
     task_name,
@@ -194,7 +195,7 @@ def placement(rows: pd.DataFrame, confidence: float = CONFIDENCE) -> Drawing | N
         for probe in downstream_probes(tested[tested["value"].notna()]):
             (panel,) = subset_panels(here, task, corpus, probe, "test", ["all"])
             title = f"{task_name(task)}, {probe}\n{corpus}, n = {panel.series[0].n:,}"
-            panels.append(panel._replace(title=title[0].upper() + title[1:]))
+            panels.append(panel._replace(title=capital(title)))
             drawn.append(select(tested, probe=probe))
     if not panels:
         return None

@@ -17,6 +17,7 @@ from probing.report.series import (
     SUBSETS,
     Panel,
     Series,
+    capital,
     footnote,
     shared_layer_names,
     subset_panels,
@@ -119,8 +120,8 @@ def accuracy_by_task(
     for task, corpus, probe in tasks:
         (panel,) = subset_panels(rows, task, corpus, probe, split, ["all"])
         title = f"{task_name(task)}, {probe} probe\n{corpus}, n = {panel.series[0].n:,}"
-        panels.append(panel._replace(title=title[0].upper() + title[1:]))
-    return _draw("What does each layer know?", split, panels, confidence, layer_names or {})
+        panels.append(panel._replace(title=capital(title)))
+    return _draw("What does each layer know?", capital(split), panels, confidence, layer_names or {})
 
 
 def _draw(

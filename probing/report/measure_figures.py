@@ -14,7 +14,7 @@ from probing.report.canvas import COLOURS, GREY, draw_spread, frame, house_style
 from probing.report.depth import LayerAxis, layer_axis
 from probing.report.figures import legend, look
 from probing.report.measures import KBIT, MEASURES, MIX_LAYERS, Measure, mix_layers, of_measure
-from probing.report.series import Series, task_name, whole
+from probing.report.series import Series, capital, task_name, whole
 from probing.results import UNTRAINED, measured, ordered_views, select, trained_label
 
 _DRAWN = {  # a measure's name and unit, and what its values are divided by
@@ -85,11 +85,6 @@ def measures_by_layer(rows: pd.DataFrame, layer_names: Mapping[str, Sequence[str
                     axes.set_ylabel(f"{capital(task_name(task))}\n{corpus}")
                 words.append(_words(f"{task}, {' '.join(heading.split())}", found[metric], unit))
     return Drawing(figure, " ".join(words))
-
-
-def capital(text: str) -> str:
-    """Return text with its first letter in upper case, as a title begins."""
-    return text[0].upper() + text[1:]
 
 
 def _drawn(measure: Measure) -> bool:

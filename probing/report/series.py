@@ -227,6 +227,11 @@ def shared_layer_names(series: Sequence[Series], layer_names: Mapping[str, Seque
     return known.pop() if len(known) == 1 else ()
 
 
+def capital(text: str) -> str:
+    """Return text with its first letter in upper case, as a title begins."""
+    return text[0].upper() + text[1:]
+
+
 def footnote(data: str, panels: Sequence[Panel], confidence: float) -> str:
     """Say what the figure's numbers are of, and what each mark in it means; nothing that is not in it."""
     series = [one for panel in panels for one in panel.series]

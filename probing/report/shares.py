@@ -8,8 +8,8 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
 from probing.report.canvas import COLOURS, MARKERS, frame, house_style
-from probing.report.measure_figures import WIDTH, Drawing, capital
-from probing.report.series import WITHOUT, downstream_probes, is_condition, task_name
+from probing.report.measure_figures import WIDTH, Drawing
+from probing.report.series import WITHOUT, capital, downstream_probes, is_condition, task_name
 from probing.results import UNTRAINED, Measured, measured, ordered_views, scores, select
 
 _MOST_VIEWS = 8

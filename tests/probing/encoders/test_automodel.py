@@ -11,6 +11,7 @@ import torch
 
 from bilm.errors import UserError
 from probing.encoders import HuggingfaceEncoderConfig
+from probing.encoders.automodel import find_source
 from tests.probing.encoders.tiny_transformers import REASON, network_of, save_transformer, tokenizer_of
 
 transformers: Any = pytest.importorskip("transformers", reason=REASON)
@@ -45,6 +46,11 @@ def refusal(config: HuggingfaceEncoderConfig) -> str:
 def test_without_the_library_the_line_says_what_to_install(folder: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "transformers", None)
     assert 'pip install "layer-probing[transformers]"' in refusal(config_of(folder))
+
+
+def test_a_folder_in_the_home_folder_is_found(folder: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(Path(folder).parent))
+    assert find_source("~/tiny") == folder
 
 
 def test_a_folder_is_also_looked_up_in_the_data_folder(folder: str, monkeypatch: pytest.MonkeyPatch) -> None:

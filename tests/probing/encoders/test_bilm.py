@@ -7,7 +7,7 @@ import pytest
 
 from bilm import BiLM, Embedder
 from bilm.errors import UserError
-from probing.encoders import BilmEncoderConfig
+from probing.encoders import BilmEncoderConfig, HuggingfaceEncoderConfig
 from tests.probing.toy import save_network
 
 SENTENCES = [["the", "goose", "sinks"], [], ["a", "boat"]]
@@ -52,6 +52,18 @@ def test_carried_state_starts_anew_with_each_corpus_P23(network: str) -> None:
     first, second = list(encoder.encode(SENTENCES)), list(encoder.encode(SENTENCES))
     for one, other in zip(first, second, strict=True):
         np.testing.assert_array_equal(one, other)
+
+
+@pytest.mark.parametrize("here", [".", "./", "/"])
+def test_the_folder_one_is_in_has_a_label_too_as_none_is_that_of_a_baseline(here: str) -> None:
+    assert BilmEncoderConfig(bilm=here).label
+    assert BilmEncoderConfig(bilm=here, untrained=(0,)).label.strip() != "(untrained)"
+    assert HuggingfaceEncoderConfig(huggingface=here).label
+
+
+def test_a_model_in_the_home_folder_is_found(network: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(Path(network).parent))
+    assert BilmEncoderConfig(bilm="~/tiny").build(None).dim == 12
 
 
 def test_a_shape_alone_can_only_be_untrained() -> None:
